@@ -36,17 +36,17 @@ func optionsOf(text string) string {
 }
 
 // A reworded error says the same in other words.
-type reworded struct {
+type rewordedError struct {
 	text string
 	err  error
 }
 
-func (e *reworded) Error() string { return e.text }
+func (e *rewordedError) Error() string { return e.text }
 
-func (e *reworded) Unwrap() error { return e.err }
+func (e *rewordedError) Unwrap() error { return e.err }
 
-// inOptions is an error in the words of those who write programs, with what can be done about it.
-func inOptions(err error) error {
+// toOptionError is an error in the words of those who write programs, with what can be done about it.
+func toOptionError(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -61,7 +61,7 @@ func inOptions(err error) error {
 	if text = optionsOf(text); text == err.Error() {
 		return err
 	}
-	return &reworded{text, err}
+	return &rewordedError{text, err}
 }
 
 // errorText is an error with a text of the house's.

@@ -79,11 +79,11 @@ func TestWordsOfOptions(t *testing.T) {
 		}
 	}
 	cause := errors.New("x --out y")
-	if err := inOptions(advice.With(cause, "raise --memory")); !errors.Is(err, cause) ||
+	if err := toOptionError(advice.With(cause, "raise --memory")); !errors.Is(err, cause) ||
 		err.Error() != "x kumo.Out y: raise kumo.Memory" {
 		t.Error(err)
 	}
-	if plain := errors.New("plain"); !errors.Is(plain, inOptions(plain)) {
+	if plain := errors.New("plain"); !errors.Is(plain, toOptionError(plain)) {
 		t.Error("an error without flags was changed")
 	}
 }

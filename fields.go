@@ -54,9 +54,9 @@ func Fields[T any](p *Page) (T, error) {
 }
 
 // A plan is how a struct is read.
-type plan []planned
+type plan []plannedField
 
-type planned struct {
+type plannedField struct {
 	index    int
 	name     string
 	selector *tree.Selector
@@ -125,7 +125,7 @@ func makePlan(t reflect.Type, within []reflect.Type) (plan, error) {
 	return p, nil
 }
 
-func planField(f reflect.StructField, tag string) (one planned, err error) {
+func planField(f reflect.StructField, tag string) (one plannedField, err error) {
 	one.name = f.Name
 	if !f.IsExported() {
 		return one, errors.New("the field is not exported")
@@ -199,7 +199,7 @@ func (r *fieldReader) object(v reflect.Value, p plan, scope int, path string) {
 	}
 }
 
-func (r *fieldReader) field(v reflect.Value, p *planned, scope int, path string) {
+func (r *fieldReader) field(v reflect.Value, p *plannedField, scope int, path string) {
 	most := 1
 	if v.Kind() == reflect.Slice {
 		most = maxFound
@@ -223,7 +223,7 @@ func (r *fieldReader) field(v reflect.Value, p *planned, scope int, path string)
 }
 
 // value reads one value, and reports whether there was one.
-func (r *fieldReader) value(v reflect.Value, p *planned, node int, path string) bool {
+func (r *fieldReader) value(v reflect.Value, p *plannedField, node int, path string) bool {
 	if v.Kind() == reflect.Pointer {
 		v.Set(reflect.New(v.Type().Elem()))
 		v = v.Elem()
@@ -248,7 +248,7 @@ func (r *fieldReader) value(v reflect.Value, p *planned, node int, path string) 
 }
 
 // text is what a field takes of an element, and whether that has it.
-func (r *fieldReader) text(p *planned, node int) (text string, has bool) {
+func (r *fieldReader) text(p *plannedField, node int) (text string, has bool) {
 	switch {
 	case p.attr != "":
 		text, has = r.tree.Attr(node, p.attr)
@@ -261,7 +261,7 @@ func (r *fieldReader) text(p *planned, node int) (text string, has bool) {
 	return r.tree.Text(node), true
 }
 
-func (r *fieldReader) set(v reflect.Value, p *planned, text string) (err error) {
+func (r *fieldReader) set(v reflect.Value, p *plannedField, text string) (err error) {
 	switch {
 	case p.as == "url":
 		if text, err = r.page.resolve(text); err != nil {

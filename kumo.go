@@ -184,20 +184,20 @@ func (c *Crawler) run(ctx context.Context, seeds []string) error {
 	c.job.Seeds = seeds
 	c.job.Listener = crawl.Listener{Visited: c.visited, Skipped: c.skipped}
 	c.job.Hooks = c.hooks()
-	if err := c.goOn(); err != nil {
+	if err := c.resume(); err != nil {
 		return err
 	}
 	s, err := wire.Open(ctx, &c.job)
 	if err != nil {
-		return inOptions(err)
+		return toOptionError(err)
 	}
-	c.count(s)
+	c.setRunning(s)
 	_, err = s.Run(ctx)
-	c.countLast()
+	c.keepLastStats()
 	if err == nil && s.Stats.Pages() == 0 {
 		err = c.nothing()
 	}
-	return inOptions(errors.Join(err, s.Close()))
+	return toOptionError(errors.Join(err, s.Close()))
 }
 
 // Stop ends Run, now or when it is called.
@@ -228,7 +228,7 @@ func (c *Crawler) visited(r *page.Record) {
 }
 
 func (c *Crawler) failed(e *Error) {
-	c.because(func() error { return e })
+	c.setCause(func() error { return e })
 	for _, f := range c.onError {
 		f(e)
 	}
@@ -241,11 +241,11 @@ func (c *Crawler) skipped(s *page.Skip) {
 	if s.Rule == "failed" {
 		return // visited is told more
 	}
-	c.because(func() error { return inOptions(fmt.Errorf("%s was left out: %s: %s", s.URL, s.Rule, s.Why)) })
+	c.setCause(func() error { return toOptionError(fmt.Errorf("%s was left out: %s: %s", s.URL, s.Rule, s.Why)) })
 }
 
-// because keeps why the first URL was not answered.
-func (c *Crawler) because(why func() error) {
+// setCause keeps why the first URL was not answered.
+func (c *Crawler) setCause(why func() error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.cause == nil {

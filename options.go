@@ -30,7 +30,7 @@ type Option func(*Crawler)
 // fault notes what is wrong with an option, if anything is.
 func (c *Crawler) fault(option string, err error) {
 	if err != nil {
-		c.faults = append(c.faults, fmt.Errorf("kumo.%s: %w", option, inOptions(err)))
+		c.faults = append(c.faults, fmt.Errorf("kumo.%s: %w", option, toOptionError(err)))
 	}
 }
 
@@ -41,8 +41,8 @@ func (c *Crawler) require(ok bool, option, want string, value any) {
 	}
 }
 
-// given notes that an option has a setting which a crawl's folder keeps.
-func (c *Crawler) given(key string) { c.set[key] = true }
+// markGiven notes that an option has a setting which a crawl's folder keeps.
+func (c *Crawler) markGiven(key string) { c.set[key] = true }
 
 const (
 	notNegative = "it cannot be negative"
@@ -58,7 +58,7 @@ func Scope(name string) Option {
 	return func(c *Crawler) {
 		mode, err := weburl.ParseMode(name)
 		c.fault("Scope", err)
-		c.given("scope")
+		c.markGiven("scope")
 		c.job.Scope = mode
 	}
 }
@@ -66,7 +66,7 @@ func Scope(name string) Option {
 // Depth is how many hops from a seed links are followed; 0 is the seeds only. Negative: without limit, as unless set.
 func Depth(hops int) Option {
 	return func(c *Crawler) {
-		c.given("depth")
+		c.markGiven("depth")
 		c.job.Crawl.Depth = max(hops, -1)
 	}
 }
@@ -75,7 +75,7 @@ func Depth(hops int) Option {
 func Include(res ...*regexp.Regexp) Option {
 	return func(c *Crawler) {
 		c.require(!slices.Contains(res, nil), "Include", "an expression is nil", "nil")
-		c.given("include")
+		c.markGiven("include")
 		c.job.Crawl.Include = append(c.job.Crawl.Include, res...)
 	}
 }
@@ -84,7 +84,7 @@ func Include(res ...*regexp.Regexp) Option {
 func Exclude(res ...*regexp.Regexp) Option {
 	return func(c *Crawler) {
 		c.require(!slices.Contains(res, nil), "Exclude", "an expression is nil", "nil")
-		c.given("exclude")
+		c.markGiven("exclude")
 		c.job.Crawl.Exclude = append(c.job.Crawl.Exclude, res...)
 	}
 }
@@ -97,7 +97,7 @@ func Canon(rules string) Option {
 	return func(c *Crawler) {
 		set, err := weburl.ParseRules(rules)
 		c.fault("Canon", err)
-		c.given("canon")
+		c.markGiven("canon")
 		c.job.Crawl.Canon = set
 	}
 }
@@ -105,7 +105,7 @@ func Canon(rules string) Option {
 // Embeds fetches images, scripts and other parts of pages, too, wherever they lie.
 func Embeds() Option {
 	return func(c *Crawler) {
-		c.given("embeds")
+		c.markGiven("embeds")
 		c.job.Crawl.Embeds = true
 	}
 }
@@ -116,7 +116,7 @@ func Sitemaps(which string) Option {
 	return func(c *Crawler) {
 		s, err := policy.ParseSitemaps(which)
 		c.fault("Sitemaps", err)
-		c.given("sitemaps")
+		c.markGiven("sitemaps")
 		c.job.Crawl.Sitemaps = s
 	}
 }
@@ -127,7 +127,7 @@ func Order(name string) Option {
 	return func(c *Crawler) {
 		c.require(slices.Contains(job.Orders(), name), "Order", "it is one of "+strings.Join(job.Orders(), ", "),
 			fmt.Sprintf("%q", name))
-		c.given(job.OrderKey)
+		c.markGiven(job.OrderKey)
 		c.job.Order = name
 	}
 }
@@ -177,7 +177,7 @@ func TimeLimit(d time.Duration) Option {
 // PagesPerDomain, HostsPerDomain and NamesPerDomain let in. Page.NearDuplicate is "" then.
 func NoTraps() Option {
 	return func(c *Crawler) {
-		c.given(job.NoTrapsKey)
+		c.markGiven(job.NoTrapsKey)
 		c.job.Crawl.NoTraps = true
 	}
 }
@@ -187,7 +187,7 @@ func NoTraps() Option {
 func PagesPerHost(pages int64) Option {
 	return func(c *Crawler) {
 		c.require(pages >= 0, "PagesPerHost", notNegative, pages)
-		c.given("max-pages-per-host")
+		c.markGiven("max-pages-per-host")
 		c.job.Crawl.PagesPerHost = pages
 	}
 }
@@ -198,7 +198,7 @@ func PagesPerHost(pages int64) Option {
 func BytesPerHost(bytes int64) Option {
 	return func(c *Crawler) {
 		c.require(bytes >= 0, "BytesPerHost", notNegative, bytes)
-		c.given(crawl.RuleBytesPerHost)
+		c.markGiven(crawl.RuleBytesPerHost)
 		c.job.Crawl.BytesPerHost = bytes
 	}
 }
@@ -229,7 +229,7 @@ func NamesPerDomain(names int64) Option {
 func perDomain(option, key string, n int64, of func(*crawl.Config) *int64) Option {
 	return func(c *Crawler) {
 		c.require(n >= 0, option, notNegative, n)
-		c.given(key)
+		c.markGiven(key)
 		*of(&c.job.Crawl) = job.Bound(n)
 	}
 }
@@ -335,7 +335,7 @@ func UserAgent(agent string) Option {
 // IgnoreRobots fetches what robots.txt forbids. Do that on your own sites only.
 func IgnoreRobots() Option {
 	return func(c *Crawler) {
-		c.given("robots")
+		c.markGiven("robots")
 		c.job.Crawl.IgnoreRobots = true
 	}
 }
@@ -346,7 +346,7 @@ func Ignore(directives ...string) Option {
 	return func(c *Crawler) {
 		d, err := policy.ParseDirectives(directives)
 		c.fault("Ignore", err)
-		c.given("ignore")
+		c.markGiven("ignore")
 		c.job.Crawl.Ignore |= d
 	}
 }
@@ -477,6 +477,6 @@ func Keep(s Store) Option {
 			c.fault("Keep", errors.New("the Store is nil"))
 			return
 		}
-		c.job.Stores = append(c.job.Stores, keeper{s})
+		c.job.Stores = append(c.job.Stores, storeAdapter{s})
 	}
 }

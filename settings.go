@@ -13,9 +13,9 @@ import (
 	"kumo/internal/engine/seeds"
 )
 
-// kept are the settings that package kumo keeps in the crawl's folder as kumo crawl does: those that decide what the
+// savedKeys are the settings that package kumo keeps in the crawl's folder as kumo crawl does: those that decide what the
 // crawl excludes or writes, and the order of URLs. text and fields are the command's alone.
-var kept = setting.Keys(func(s *setting.Setting) bool {
+var savedKeys = setting.Keys(func(s *setting.Setting) bool {
 	switch s.Key {
 	case "text", job.FieldsKey:
 		return false
@@ -40,14 +40,14 @@ func setSetting(j *job.Job, key string, values []string) error {
 
 func one(values []string) string { return strings.Join(values, ",") }
 
-// goOn has the crawl in the folder go on as it was begun, and refuses options that say otherwise.
-func (c *Crawler) goOn() error {
+// resume has the crawl in the folder go on as it was begun, and refuses options that say otherwise.
+func (c *Crawler) resume() error {
 	if c.job.Dir == "" {
 		return nil
 	}
 	saved, err := folder.ReadSettings(c.job.Dir)
 	if err != nil {
-		return inOptions(err)
+		return toOptionError(err)
 	}
 	if len(saved) > 0 {
 		was := settings.Map(saved)
@@ -59,23 +59,23 @@ func (c *Crawler) goOn() error {
 			return fmt.Errorf("kumo: the crawl in %s writes fields.jsonl, which kumo crawl alone does: go on with "+
 				"kumo crawl --out %[1]s", c.job.Dir)
 		}
-		for _, key := range kept {
-			if err := c.goOnWith(key, was); err != nil {
+		for _, key := range savedKeys {
+			if err := c.resumeSetting(key, was); err != nil {
 				return err
 			}
 		}
 	}
-	return c.keepSettings(saved)
+	return c.mergeSettings(saved)
 }
 
-func (c *Crawler) goOnWith(key string, was map[string][]string) error {
+func (c *Crawler) resumeSetting(key string, was map[string][]string) error {
 	old, known := was[key]
 	if !c.set[key] {
 		if !known {
 			return nil
 		}
 		if err := setSetting(&c.job, key, old); err != nil {
-			return inOptions(folder.WithRepairHint(fmt.Errorf("the crawl in %s: %s: %w", c.job.Dir, key, err), c.job.Dir))
+			return toOptionError(folder.WithRepairHint(fmt.Errorf("the crawl in %s: %s: %w", c.job.Dir, key, err), c.job.Dir))
 		}
 		return nil
 	}
@@ -94,12 +94,12 @@ func (c *Crawler) goOnWith(key string, was map[string][]string) error {
 		"kumo.Out", s.Option, c.job.Dir, one(old), one(now), change)
 }
 
-// keepSettings puts the settings together that the folder is to have: those of before, where options do not say
+// mergeSettings puts the settings together that the folder is to have: those of before, where options do not say
 // otherwise.
-func (c *Crawler) keepSettings(saved []settings.Setting) error {
+func (c *Crawler) mergeSettings(saved []settings.Setting) error {
 	j := &c.job
 	if _, err := j.Normalize(); err != nil {
-		return inOptions(err)
+		return toOptionError(err)
 	}
 	var all []settings.Setting
 	put := func(key string, values ...string) {
@@ -109,7 +109,7 @@ func (c *Crawler) keepSettings(saved []settings.Setting) error {
 		}
 	}
 	put(setting.SeedsKey, c.allSeeds(saved)...)
-	for _, key := range kept {
+	for _, key := range savedKeys {
 		put(key, settingOf(j, key)...)
 	}
 	put("delay", j.Frontier.Delay.String())

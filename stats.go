@@ -39,15 +39,15 @@ func (c *Crawler) Stats() Stats {
 	return s
 }
 
-// count has Stats count a session.
-func (c *Crawler) count(s *session.Session) {
+// setRunning has Stats count a session.
+func (c *Crawler) setRunning(s *session.Session) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.running = s
 }
 
-// countLast keeps the counters of the session, which is about to be closed.
-func (c *Crawler) countLast() {
+// keepLastStats keeps the counters of the session, which is about to be closed.
+func (c *Crawler) keepLastStats() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.last, c.running = c.statsOf(c.running), nil

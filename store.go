@@ -21,12 +21,12 @@ type Store interface {
 	Sync() error
 }
 
-// keeper is a Store as the engine knows them.
-type keeper struct{ own Store }
+// storeAdapter is a Store as the engine knows them.
+type storeAdapter struct{ own Store }
 
-var _ store.Store = keeper{}
+var _ store.Store = storeAdapter{}
 
-func (k keeper) Put(rec *page.Record) error {
+func (k storeAdapter) Put(rec *page.Record) error {
 	if rec.Failure != page.None || rec.Robots || rec.Response == nil {
 		return nil
 	}
@@ -36,7 +36,7 @@ func (k keeper) Put(rec *page.Record) error {
 	return nil
 }
 
-func (k keeper) Sync() error {
+func (k storeAdapter) Sync() error {
 	if err := k.own.Sync(); err != nil {
 		return fmt.Errorf("sync the program's store: %w", err)
 	}
@@ -44,13 +44,13 @@ func (k keeper) Sync() error {
 }
 
 // PutSkip does nothing: a Store has pages only.
-func (k keeper) PutSkip(*page.Skip) error { return nil }
+func (k storeAdapter) PutSkip(*page.Skip) error { return nil }
 
 // Mark has nothing to say: a Store cannot be cut back.
-func (k keeper) Mark() ([]store.Mark, error) { return nil, nil }
+func (k storeAdapter) Mark() ([]store.Mark, error) { return nil, nil }
 
 // Finalize does nothing.
-func (k keeper) Finalize() error { return nil }
+func (k storeAdapter) Finalize() error { return nil }
 
 // Close leaves that to the caller.
-func (k keeper) Close() error { return nil }
+func (k storeAdapter) Close() error { return nil }

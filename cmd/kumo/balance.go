@@ -58,7 +58,7 @@ func balanceModelCommand() *cobra.Command {
 		Long: balanceModelLong, Example: balanceModelExample, Args: cobra.NoArgs, DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if file != "" {
-				if _, err := sampleFormOf(file); err != nil {
+				if _, err := sampleFormatOf(file); err != nil {
 					return err
 				}
 			}
@@ -87,24 +87,24 @@ func balanceModelCommand() *cobra.Command {
 	return cmd
 }
 
-type sampleForm struct {
+type sampleFormat struct {
 	write func(io.Writer, []model.Sample) error
 	read  func(io.Reader) iter.Seq2[model.Sample, error]
 }
 
-func sampleFormOf(file string) (sampleForm, error) {
+func sampleFormatOf(file string) (sampleFormat, error) {
 	switch strings.ToLower(filepath.Ext(file)) {
 	case ".csv":
-		return sampleForm{model.WriteCSV, model.ReadCSV}, nil
+		return sampleFormat{model.WriteCSV, model.ReadCSV}, nil
 	case ".jsonl":
-		return sampleForm{model.WriteJSON, model.ReadJSON}, nil
+		return sampleFormat{model.WriteJSON, model.ReadJSON}, nil
 	}
-	return sampleForm{}, usagef("%s: a file of samples is called .csv or .jsonl", file)
+	return sampleFormat{}, usagef("%s: a file of samples is called .csv or .jsonl", file)
 }
 
 // importSamples reads a file of samples, and returns the last of them, most at most, and how many there are.
 func importSamples(file string, most int) (last []model.Sample, all int, err error) {
-	form, err := sampleFormOf(file)
+	form, err := sampleFormatOf(file)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -127,7 +127,7 @@ func importSamples(file string, most int) (last []model.Sample, all int, err err
 
 // exportSamples writes samples to a file. It replaces an existing file only after all samples are written.
 func exportSamples(file string, samples []model.Sample) (err error) {
-	form, err := sampleFormOf(file)
+	form, err := sampleFormatOf(file)
 	if err != nil {
 		return err
 	}

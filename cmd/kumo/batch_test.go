@@ -122,7 +122,7 @@ func (b *batchRun) pages() map[string]string {
 			if _, twice := all[d.URL]; twice {
 				b.Errorf("%s is there twice", d.URL)
 			}
-			all[d.URL] = fmt.Sprintf("%d %x %s %d %s", d.Status, d.Digest, d.To, d.Depth, d.Title)
+			all[d.URL] = fmt.Sprintf("%d %x %s %d %s", d.Status, d.Digest, d.RedirectTo, d.Depth, d.Title)
 		}
 	}
 	return all
@@ -158,7 +158,7 @@ func TestABatchRunThatIsKilledGoesOn(t *testing.T) {
 	if got := b.pages(); !maps.Equal(got, want) || len(want) < 25 {
 		t.Errorf("%d documents, not %d, or others", len(got), len(want))
 	}
-	if left, err := batch.FilesIn(t.Context(), b.place, batch.WorkFolder); err != nil || len(left) > 0 {
+	if left, err := batch.ListFiles(t.Context(), b.place, batch.WorkFolder); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v %v", left, err)
 	}
 }
@@ -224,7 +224,7 @@ func TestTasksByThemselvesDoAsTheJob(t *testing.T) {
 		t.Errorf("%d records came out of the task, %d of the job, or others", len(got), len(want))
 	}
 
-	// into files of a place
+	// outDir files of a place
 	cmd = exec.Command(kumoProgram(t), "batch", "task", "parse", "map", "--conf", conf, "--place", b.place.Dir(),
 		"--output",
 		"attempt")
@@ -233,7 +233,7 @@ func TestTasksByThemselvesDoAsTheJob(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	left, err := batch.FilesIn(t.Context(), b.place, "attempt")
+	left, err := batch.ListFiles(t.Context(), b.place, "attempt")
 	if err != nil || !slices.Equal(left, []string{"attempt/crawler_en/out/part-00007"}) {
 		t.Errorf("%v %v", left, err)
 	}

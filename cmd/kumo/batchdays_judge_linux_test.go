@@ -51,21 +51,21 @@ func (l *batchLab) judgeVisits(p *batchPlace, n int) {
 	for _, c := range l.collections {
 		l.documents(p, c, n, func(d *batch.Document) {
 			found["all"]++
-			what := cmp.Or(string(d.Found), "new")
+			what := cmp.Or(string(d.Change), "new")
 			switch {
 			case d.Unmodified:
 				what += ", 304"
-			case d.Found == page.Unchanged:
+			case d.Change == page.Unchanged:
 				what += ", the same bytes"
 			}
 			found[what]++
 			if d.Unmodified && d.Status != 304 {
 				wrong++
 			}
-			_, was := before.Writing(d.URL)
-			if _, is := now.Writing(d.URL); n > 0 && (d.Found == page.Gone && is || d.Found == page.Changed && !was) {
+			_, was := before.TextProfile(d.URL)
+			if _, is := now.TextProfile(d.URL); n > 0 && (d.Change == page.Gone && is || d.Change == page.Changed && !was) {
 				wrong++
-				l.Errorf("%s was found %s, there before: %v, now: %v", d.URL, d.Found, was, is)
+				l.Errorf("%s was found %s, there before: %v, now: %v", d.URL, d.Change, was, is)
 			}
 		})
 	}
@@ -145,12 +145,12 @@ func (l *batchLab) scoreOf(
 	s := &languageScore{}
 	charsets := map[string]string{} // by URL, of pages in XML
 	for _, isApart := range []bool{false, true} {
-		q := inspect.Query{Apart: isApart, Limit: -1}
+		q := inspect.Query{Other: isApart, Limit: -1}
 		for e, err := range held.Records(l.Context(), l.date(n), q) {
 			if err != nil {
 				break // a day without such pages has no index
 			}
-			truth, ok := web.Writing(e.URL)
+			truth, ok := web.TextProfile(e.URL)
 			if !ok {
 				l.Errorf("%s is in XML, and no page of the web", e.URL)
 			}
@@ -177,7 +177,7 @@ func (l *batchLab) scoreOf(
 		if !is {
 			return
 		}
-		truth, _ := web.Writing(d.URL)
+		truth, _ := web.TextProfile(d.URL)
 		var resp page.Response
 		if err := d.Response(&resp); err != nil {
 			l.Fatal(err)
@@ -221,7 +221,7 @@ func (l *batchLab) judgePlans(p *batchPlace, n int) {
 	for _, c := range l.collections {
 		threads += c.Threads
 		dir := batch.DayFolder(c, "out", l.date(n))
-		names, err := batch.FilesIn(l.Context(), p.at, dir)
+		names, err := batch.ListFiles(l.Context(), p.at, dir)
 		if err != nil {
 			l.Fatal(err)
 		}
@@ -247,7 +247,7 @@ func (l *batchLab) judgePlans(p *batchPlace, n int) {
 // crawlDelays are what robots.txt files of day n ask for, by host.
 func (l *batchLab) crawlDelays(p *batchPlace, n int) map[string]time.Duration {
 	l.Helper()
-	names, err := batch.FilesIn(l.Context(), p.at, batch.RulesFolder+"/"+l.date(n))
+	names, err := batch.ListFiles(l.Context(), p.at, batch.RobotsFolder+"/"+l.date(n))
 	if err != nil {
 		l.Fatal(err)
 	}
@@ -257,7 +257,7 @@ func (l *batchLab) crawlDelays(p *batchPlace, n int) map[string]time.Duration {
 			if err != nil {
 				l.Fatal(err)
 			}
-			rules, err := batch.ReadRules(r.Key, r.Value)
+			rules, err := batch.ReadRobotsRecord(r.Key, r.Value)
 			if err != nil {
 				l.Fatal(err)
 			}

@@ -278,7 +278,7 @@ func (l *batchLab) polite(p *batchPlace, server *synthweb.Server) {
 		score.MostInFlight.Value > 1 {
 		l.Errorf("%s: the server saw:\n%s", p.name, score)
 	}
-	meetings := server.Log().Meetings(l.interval)
+	meetings := server.Log().Overlaps(l.interval)
 	for _, m := range meetings[:min(len(meetings), 5)] {
 		l.Errorf("%s: %s%s came %v after %s", p.name, m.Request.Host, m.Request.Target, m.Gap, m.Before.Target)
 	}
@@ -316,9 +316,9 @@ func (l *batchLab) costs(n int, places ...*batchPlace) {
 		for i := range jobs {
 			j := &jobs[i]
 			fmt.Fprintf(&b, "    round %d %-9s %6.1f s", j.Round, j.Job, j.Seconds)
-			if all := j.Together[batch.CounterThread]; all > 0 {
+			if all := j.Together[batch.CounterThreadTime]; all > 0 {
 				fmt.Fprintf(&b, ", %d requests, idle %.0f%%", j.Together["requests"],
-					100*float64(j.Together[batch.CounterIdle])/float64(all))
+					100*float64(j.Together[batch.CounterIdleTime])/float64(all))
 			}
 			fmt.Fprintln(&b)
 		}

@@ -49,7 +49,7 @@ func (l *batchLab) outcome(p *batchPlace, n int) (lines []string) {
 		}
 		o.state(c, n)
 	}
-	o.records(batch.RulesFolder + "/" + o.date)
+	o.records(batch.RobotsFolder + "/" + o.date)
 	slices.Sort(o.lines)
 	return o.lines
 }
@@ -61,7 +61,7 @@ type outcomeReader struct {
 	lines []string
 }
 
-// note notes a record; what says of it what a person may want to know if there is another.
+// publish notes a record; what says of it what a person may want to know if there is another.
 func (o *outcomeReader) note(folder, key string, masked []byte, what string) {
 	o.lines = append(o.lines, fmt.Sprintf("%s %s %x %s", folder, key, sha1.Sum(masked), what))
 }
@@ -69,13 +69,13 @@ func (o *outcomeReader) note(folder, key string, masked []byte, what string) {
 // records reads SequenceFiles.
 func (o *outcomeReader) records(folder string) {
 	o.Helper()
-	names, err := batch.FilesIn(o.Context(), o.place.at, folder)
+	names, err := batch.ListFiles(o.Context(), o.place.at, folder)
 	if err != nil {
 		o.Fatal(err)
 	}
 	for _, name := range names {
 		in := path.Dir(name)
-		if strings.HasPrefix(in, batch.RulesFolder) {
+		if strings.HasPrefix(in, batch.RobotsFolder) {
 			in = folder
 		}
 		for r, err := range batch.ReadFile(o.Context(), o.place.at, name) {
@@ -105,11 +105,11 @@ func mask(key, value []byte) (masked, again []byte, what string, err error) {
 		again = out.Append(nil)
 		out.Time = time.Time{}
 		return out.Append(nil), again, fmt.Sprintf("%.300s", fmt.Sprintf("%+v", out)), err
-	case batch.KindRules:
-		r, err := batch.ReadRules(key, value)
+	case batch.KindRobots:
+		r, err := batch.ReadRobotsRecord(key, value)
 		again = r.Append(nil)
 		r.Time, r.Exchange.Time, r.Exchange.Took = time.Time{}, time.Time{}, 0
-		return r.Append(nil), again, fmt.Sprintf("%d %.100q %s", r.Status, r.Body, r.Moved), err
+		return r.Append(nil), again, fmt.Sprintf("%d %.100q %s", r.Status, r.Body, r.RedirectTo), err
 	case batch.KindKnown:
 		k, err := batch.ReadKnown(key, value)
 		again = k.Append(nil)
@@ -118,10 +118,10 @@ func mask(key, value []byte) (masked, again []byte, what string, err error) {
 	case batch.KindDocument:
 		d, err := batch.ReadDocument(key, value)
 		again = d.Append(nil)
-		d.Time, d.Took, d.Same.Time = time.Time{}, 0, time.Time{}
+		d.Time, d.Took, d.SameAs.Time = time.Time{}, 0, time.Time{}
 		masked = d.Append(nil)
 		what = fmt.Sprintf("%d %s%s %s, from %q to %q, depth %d, %d redirects, %s %s %s, of %d bytes, asked by %q",
-			d.Status, d.Failure, d.Rule, d.Found, d.From, d.To, d.Depth, d.Redirects, d.Addr, d.Charset, d.Lang,
+			d.Status, d.Failure, d.Rule, d.Change, d.From, d.RedirectTo, d.Depth, d.Redirects, d.Addr, d.Charset, d.Lang,
 			len(d.Raw), d.Request)
 		return masked, again, what, err
 	default:
@@ -134,7 +134,7 @@ var fetchedElement = regexp.MustCompile(`<fetched>[^<]*</fetched>`)
 // xml reads a folder of XML with what lies beside it.
 func (o *outcomeReader) xml(folder string) {
 	o.Helper()
-	names, err := batch.FilesIn(o.Context(), o.place.at, folder)
+	names, err := batch.ListFiles(o.Context(), o.place.at, folder)
 	if err != nil {
 		o.Fatal(err)
 	}
@@ -233,7 +233,7 @@ var timeMember = regexp.MustCompile(`"time":"[^"]*",`)
 // report is one record.
 func (o *outcomeReader) jsonLines(folder string) {
 	o.Helper()
-	names, err := batch.FilesIn(o.Context(), o.place.at, folder)
+	names, err := batch.ListFiles(o.Context(), o.place.at, folder)
 	if err != nil {
 		o.Fatal(err)
 	}

@@ -27,7 +27,7 @@ func batchInitCommand() *cobra.Command {
 	var force bool
 	var names strings.Builder
 	for _, s := range sets.All() {
-		fmt.Fprintf(&names, "  %s   %s\n", s.Name, s.What)
+		fmt.Fprintf(&names, "  %s   %s\n", s.Name, s.Description)
 	}
 	cmd := &cobra.Command{Use: "init SET DIR", Short: "Write collections to begin with",
 		Long: fmt.Sprintf(batchInitLong, names.String()), Example: "  kumo batch init news27 collections",
@@ -58,7 +58,7 @@ func batchInit(w io.Writer, name, dir string, force bool) error {
 	if err != nil {
 		return err
 	}
-	for _, o := range []sets.Outcome{sets.Written, sets.Overwrote, sets.Same} {
+	for _, o := range []sets.Outcome{sets.Written, sets.Overwritten, sets.Same} {
 		if n := counts[o]; n > 0 {
 			fmt.Fprintf(w, "%s: %s %s\n", dir, stats.Count(n, "collections"), o)
 		}
@@ -95,7 +95,7 @@ func listCollections(w io.Writer, all []*collection.Collection, now time.Time) e
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tab, "code\tdirectory\tlanguage\tseeds\tdepth\tschedule\tnext run\tname")
 	for _, c := range all {
-		when, err := c.When()
+		when, err := c.ParsedSchedule()
 		if err != nil {
 			return err
 		}

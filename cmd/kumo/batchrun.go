@@ -244,7 +244,7 @@ func (o *batchOptions) run(cmd *cobra.Command, args []string) (err error) {
 	p.Collections, p.Date = all, o.date
 	err = p.Run(cmd.Context())
 	show.End()
-	if err != nil && !errors.Is(err, batch.ErrNothing) {
+	if err != nil && !errors.Is(err, batch.ErrNothingFetched) {
 		return err
 	}
 	out := cmd.OutOrStdout()
@@ -287,7 +287,7 @@ func pageTexts() func(*page.Response, *page.Page) (*page.MainText, error) {
 	return func(resp *page.Response, pg *page.Page) (*page.MainText, error) {
 		places <- struct{}{}
 		defer func() { <-places }()
-		body := resp.Body[:min(len(resp.Body), mostTextBody)]
+		body := resp.Body[:min(len(resp.Body), textBodyCeiling)]
 		t, err := maintext.Extract(parse.UTF8(body, pg.Charset), resp.URL)
 		if t.Text == "" {
 			return nil, err

@@ -75,19 +75,19 @@ func (o *batchScheduleOptions) run(cmd *cobra.Command, args []string) error {
 			show.Log.Warn("a collection has no schedule: it is not run", "collection", c.Code)
 		}
 	}
-	r := &schedule.Runner{Collections: all, AtOnce: o.atOnce, CatchUp: o.catchUp, Listener: show.Scheduled(),
+	r := &schedule.Runner{Collections: all, MaxRuns: o.atOnce, CatchUp: o.catchUp, Listener: show.ScheduleListener(),
 		Run: func(ctx context.Context, day string, group []*collection.Collection) error {
 			p := *pipeline
 			p.Collections, p.Date = group, day
 			return p.Run(ctx)
 		},
-		Last: func(ctx context.Context, c *collection.Collection) (schedule.Last, error) {
+		LastRun: func(ctx context.Context, c *collection.Collection) (schedule.LastRun, error) {
 			return lastDay(ctx, pipeline.Place, c)
 		}}
 	return r.Loop(cmd.Context())
 }
 
-func lastDay(ctx context.Context, at place.Place, c *collection.Collection) (last schedule.Last, err error) {
+func lastDay(ctx context.Context, at place.Place, c *collection.Collection) (last schedule.LastRun, err error) {
 	days, err := batch.Days(ctx, at, c, "in")
 	if err != nil || len(days) == 0 {
 		return last, err
@@ -97,6 +97,6 @@ func lastDay(ctx context.Context, at place.Place, c *collection.Collection) (las
 	if err != nil || s == nil {
 		return last, err
 	}
-	last.Began, last.Done = s.Began, s.IsDone()
+	last.Started, last.Done = s.Began, s.IsDone()
 	return last, nil
 }

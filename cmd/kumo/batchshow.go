@@ -47,8 +47,8 @@ func batchShowCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.BoolVar(&o.Other, "other", false, "of a day: the pages in other languages")
 	f.StringVar(&o.Find, "find", "", "of a day: only pages with this `TEXT`")
-	f.Var(counted(&o.Limit, 50), "limit", "of a day: list so many pages; 0 for all")
-	f.Var(counted(&o.Offset, 0), "offset", "of a day: leave out so many")
+	f.Var(newLimitFlag(&o.Limit, 50), "limit", "of a day: list so many pages; 0 for all")
+	f.Var(newLimitFlag(&o.Offset, 0), "offset", "of a day: leave out so many")
 	f.BoolVar(&o.XML, "xml", false, "of a URL: its XML record")
 	f.BoolVar(&o.Text, "text", false, "of a URL: the main text")
 	f.BoolVar(&o.Headers, "headers", false, "of a URL: the request, and the head of the answer")
@@ -81,14 +81,14 @@ func (o *batchShowOptions) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	ctx, w := cmd.Context(), cmd.OutOrStdout()
-	_, all, err := heldIn(cmd, args[0])
+	_, all, err := openCollections(cmd, args[0])
 	if err != nil {
 		return err
 	}
 	if len(args) == 1 {
 		return o.Collections(ctx, w, all)
 	}
-	c, err := held(all, args[1])
+	c, err := findCollection(all, args[1])
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (o *batchShowOptions) run(cmd *cobra.Command, args []string) error {
 	}
 	date := args[2]
 	if date == "last" {
-		date = c.Last()
+		date = c.LastDate()
 	}
 	if err := batch.CheckDate(date); err != nil {
 		return usagef("%w, or \"last\"", err)
@@ -116,8 +116,8 @@ func (o *batchShowOptions) run(cmd *cobra.Command, args []string) error {
 	return o.URL(ctx, w, c, date, args[3])
 }
 
-// heldIn opens a place, and lists its collections. What cannot be read is told.
-func heldIn(cmd *cobra.Command, name string) (place.Place, []*inspect.Collection, error) {
+// openCollections opens a place, and lists its collections. What cannot be read is told.
+func openCollections(cmd *cobra.Command, name string) (place.Place, []*inspect.Collection, error) {
 	at, err := places.Open(cmd.Context(), name)
 	if err != nil {
 		return nil, nil, err
@@ -136,7 +136,7 @@ func heldIn(cmd *cobra.Command, name string) (place.Place, []*inspect.Collection
 
 func daysOf(c *inspect.Collection) string {
 	if len(c.Dates) > 5 {
-		return fmt.Sprintf("%s to %s", c.Dates[0], c.Last())
+		return fmt.Sprintf("%s to %s", c.Dates[0], c.LastDate())
 	}
 	return strings.Join(c.Dates, ", ")
 }

@@ -89,11 +89,11 @@ func (o *batchStatsOptions) run(cmd *cobra.Command, args []string) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	_, all, err := heldIn(cmd, append(args, defaultBatchPlace)[0])
+	_, all, err := openCollections(cmd, append(args, defaultBatchPlace)[0])
 	if err != nil {
 		return err
 	}
-	if all, err = onlyHeld(all, o.only); err != nil {
+	if all, err = selectCollections(all, o.only); err != nil {
 		return err
 	}
 	t, err := inspect.Stats(cmd.Context(), all, o.span)
@@ -125,14 +125,14 @@ func (o *batchStatsOptions) write(w io.Writer, t *inspect.Table) error {
 
 const defaultBatchPlace = "batch"
 
-// onlyHeld are the collections with some codes; all without.
-func onlyHeld(all []*inspect.Collection, codes []string) ([]*inspect.Collection, error) {
+// selectCollections are the collections with some codes; all without.
+func selectCollections(all []*inspect.Collection, codes []string) ([]*inspect.Collection, error) {
 	if len(codes) == 0 {
 		return all, nil
 	}
 	var kept []*inspect.Collection
 	for _, code := range codes {
-		c, err := held(all, strings.TrimSpace(code))
+		c, err := findCollection(all, strings.TrimSpace(code))
 		if err != nil {
 			return nil, err
 		}
@@ -143,8 +143,8 @@ func onlyHeld(all []*inspect.Collection, codes []string) ([]*inspect.Collection,
 	return kept, nil
 }
 
-// held is the collection with a code, or a directory.
-func held(all []*inspect.Collection, name string) (*inspect.Collection, error) {
+// findCollection is the collection with a code, or a directory.
+func findCollection(all []*inspect.Collection, name string) (*inspect.Collection, error) {
 	var codes []string
 	for _, c := range all {
 		if c.Code == name || c.Directory == name {

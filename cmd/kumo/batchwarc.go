@@ -57,11 +57,11 @@ func (o *batchWARCOptions) run(cmd *cobra.Command, args []string) error {
 	if o.verify && o.compress == "none" {
 		return usagef("--verify: only compressed WARCs are read again")
 	}
-	at, all, err := heldIn(cmd, args[0])
+	at, all, err := openCollections(cmd, args[0])
 	if err != nil {
 		return err
 	}
-	c, err := held(all, args[1])
+	c, err := findCollection(all, args[1])
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (o *batchWARCOptions) run(cmd *cobra.Command, args []string) error {
 	if len(args) > 2 {
 		date := args[2]
 		if date == "last" {
-			date = c.Last()
+			date = c.LastDate()
 		}
 		if !slices.Contains(dates, date) {
 			return usagef("collection %s has no day %s; its days are %s", c.Code, args[2], daysOf(c))
@@ -97,7 +97,7 @@ func (o *batchWARCOptions) day(ctx context.Context, at place.Place, held *inspec
 	if err != nil {
 		return "", err
 	}
-	if !merged(d.State) {
+	if !isMerged(d.State) {
 		return fmt.Sprintf("-\t-\t-\t-\tnot done: %s", inspect.StateOf(d.State)), nil
 	}
 	c := &collection.Collection{Code: held.Code, Directory: held.Directory}
@@ -107,7 +107,7 @@ func (o *batchWARCOptions) day(ctx context.Context, at place.Place, held *inspec
 		Agent: wirebatch.Fetching("").Agent})
 	line := fmt.Sprintf("%s\t%s\t%s\t%s\t%s", stats.Grouped(int64(n.Responses)), stats.Grouped(int64(n.Robots)),
 		stats.Grouped(int64(n.Revisits)), stats.Grouped(int64(n.NoAnswer)), stats.Grouped(int64(n.NotArchive)))
-	if errors.Is(err, archive.ErrMade) {
+	if errors.Is(err, archive.ErrExists) {
 		line, err = "-\t-\t-\t-\tthere already", nil
 	}
 	if err == nil && o.verify {
@@ -116,5 +116,5 @@ func (o *batchWARCOptions) day(ctx context.Context, at place.Place, held *inspec
 	return line, err
 }
 
-// merged reports whether a day has a Document a URL.
-func merged(s *batch.State) bool { return s.Next.Job == batch.JobXML || s.IsDone() }
+// isMerged reports whether a day has a Document a URL.
+func isMerged(s *batch.State) bool { return s.Next.Job == batch.JobXML || s.IsDone() }

@@ -18,18 +18,18 @@ import (
 )
 
 // A beginning is what a crawl's first start has beside settings and seeds, for the strategy that its nodes have.
-type beginning struct {
+type startSamples struct {
 	file    string
 	samples []model.Sample
 	stderr  io.Writer
 }
 
-func (b *beginning) bind(f *pflag.FlagSet) {
+func (b *startSamples) bind(f *pflag.FlagSet) {
 	f.StringVar(&b.file, "samples", "", "with the strategy balance: begin with the running times in this `FILE`, .csv or "+
 		".jsonl, as kumo balance model --export writes it")
 }
 
-func (b *beginning) readSamples(stderr io.Writer) (err error) {
+func (b *startSamples) readSamples(stderr io.Writer) (err error) {
 	if b.stderr = stderr; b.file == "" {
 		return nil
 	}
@@ -48,7 +48,7 @@ func (b *beginning) readSamples(stderr io.Writer) (err error) {
 }
 
 // begin gives the crawl its samples, and has its hosts cut into slices where its nodes then share them better.
-func (b *beginning) begin(ctx context.Context, control admin.Client, r *desired.Record, o *options,
+func (b *startSamples) start(ctx context.Context, control admin.Client, r *desired.Record, o *options,
 	all *pflag.FlagSet) error {
 	begun := r.Settings != nil
 	if begun && len(b.samples) > 0 {
@@ -59,7 +59,7 @@ func (b *beginning) begin(ctx context.Context, control admin.Client, r *desired.
 	if !cut && len(b.samples) == 0 {
 		return nil
 	}
-	strategy, err := toldStrategy(ctx, control)
+	strategy, err := clusterStrategy(ctx, control)
 	switch {
 	case err != nil:
 		return err
@@ -89,8 +89,8 @@ const (
 	strategyLook = 200 * time.Millisecond
 )
 
-// toldStrategy is the strategy of the crawl's nodes, the first of which may just come; "" if none says it.
-func toldStrategy(ctx context.Context, control admin.Client) (name string, err error) {
+// clusterStrategy is the strategy of the crawl's nodes, the first of which may just come; "" if none says it.
+func clusterStrategy(ctx context.Context, control admin.Client) (name string, err error) {
 	waiting, cancel := context.WithTimeout(ctx, strategyWait)
 	defer cancel()
 	for range wait.Ticks(waiting, strategyLook) {

@@ -30,7 +30,7 @@ where most waits 10,000 each are looked at, for two seconds. With --crawl each n
 have not answered after five seconds. With --remove the rules hold no longer; what was left out meanwhile is not brought back by that.`
 
 func blockCommand() *cobra.Command {
-	c, a := &clusterFlags{}, &alone{}
+	c, a := &clusterFlags{}, &localCrawl{}
 	dry, remove := false, false
 	cmd := &cobra.Command{Use: "block (--crawl NAME | -o FOLDER) [--dry-run | --remove] RULE...",
 		Short: "Have a crawl leave out hosts or URLs from now on",
@@ -48,7 +48,7 @@ func blockCommand() *cobra.Command {
 			if _, err := policy.ParseBlocks(rules); err != nil {
 				return usagef("%v", err)
 			}
-			change := func(was []string) []string { return blocks(was, rules, remove) }
+			change := func(was []string) []string { return editRules(was, rules, remove) }
 			switch {
 			case a.dir != "" && dry:
 				return a.countBlocked(cmd, rules)
@@ -59,12 +59,12 @@ func blockCommand() *cobra.Command {
 			}
 			return c.control(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control admin.Client) error {
 				err := control.Tune(ctx, func(r desired.Record) ([]settings.Setting, error) {
-					return checkWishes(r, []settings.Setting{{Key: job.BlockKey, Values: change(r.Settings[job.BlockKey])}})
+					return checkChanges(r, []settings.Setting{{Key: job.BlockKey, Values: change(r.Settings[job.BlockKey])}})
 				})
 				if err != nil {
 					return cluster.Advise(err)
 				}
-				return c.done(cmd.OutOrStdout(), blockedWords(rules, remove)+"; all nodes go by it within seconds")
+				return c.printDone(cmd.OutOrStdout(), blockedWords(rules, remove)+"; all nodes go by it within seconds")
 			})
 		}}
 	c.bindCommand(cmd.Flags())
@@ -75,8 +75,8 @@ func blockCommand() *cobra.Command {
 	return cmd
 }
 
-// blocks are rules with some more, or some less.
-func blocks(was, rules []string, remove bool) []string {
+// editRules are rules with some more, or some less.
+func editRules(was, rules []string, remove bool) []string {
 	all := slices.DeleteFunc(slices.Clone(was), func(r string) bool { return slices.Contains(rules, r) })
 	if remove {
 		return all
@@ -106,20 +106,20 @@ func blockedWords(rules []string, remove bool) string {
 	return strings.Join(rules, ", ") + stats.Either(len(rules), " is", " are") + " left out from now on"
 }
 
-func (a *alone) block(cmd *cobra.Command, change func(was []string) []string) error {
+func (a *localCrawl) block(cmd *cobra.Command, change func(was []string) []string) error {
 	if err := a.check(cmd.Flags()); err != nil {
 		return err
 	}
-	return tuneIn(cmd.Context(), cmd.OutOrStdout(), a.dir, func(now map[string][]string) ([]inspect.Setting, error) {
+	return setRunning(cmd.Context(), cmd.OutOrStdout(), a.dir, func(now map[string][]string) ([]inspect.Setting, error) {
 		return []inspect.Setting{{Key: job.BlockKey, Values: change(now[job.BlockKey])}}, nil
 	})
 }
 
-func (a *alone) countBlocked(cmd *cobra.Command, rules []string) error {
+func (a *localCrawl) countBlocked(cmd *cobra.Command, rules []string) error {
 	if err := a.check(cmd.Flags()); err != nil {
 		return err
 	}
-	v, err := openLook(cmd.Context(), a.dir)
+	v, err := openView(cmd.Context(), a.dir)
 	if err != nil {
 		return err
 	}

@@ -208,7 +208,7 @@ func checkFields() *cobra.Command {
 		if file == "" {
 			file, args = args[0], args[1:]
 		}
-		if err := takeRules(in, file); err != nil {
+		if err := readRules(in, file); err != nil {
 			return err
 		}
 		return src.page(ctx, args, &in.PageIn)
@@ -216,12 +216,12 @@ func checkFields() *cobra.Command {
 	cmd := src.bind(v.command())
 	contentType(cmd, &v.in.ContentType)
 	cmd.Flags().StringVar(&file, "rules", "", "read the rules of this `FILE`, in the place of RULES")
-	cmd.PreRunE = func(*cobra.Command, []string) error { return takeRules(&v.in, file) }
+	cmd.PreRunE = func(*cobra.Command, []string) error { return readRules(&v.in, file) }
 	return cmd
 }
 
-// takeRules reads a file of rules, which are checked where they are used.
-func takeRules(in *check.FieldsIn, file string) error {
+// readRules reads a file of rules, which are checked where they are used.
+func readRules(in *check.FieldsIn, file string) error {
 	if file == "" {
 		return nil
 	}

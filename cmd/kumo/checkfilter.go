@@ -85,7 +85,7 @@ func (c *filterCheck) run(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	for _, name := range args[1:] {
-		questions, err := c.questions(cmd.Context(), asked[0].Choice(), name)
+		questions, err := c.readQuestions(cmd.Context(), asked[0].Choice(), name)
 		if err == nil {
 			err = ask.Try(asked[0], questions, tell)
 		}
@@ -99,7 +99,7 @@ func (c *filterCheck) run(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-func (c *filterCheck) questions(ctx context.Context, wants *filter.Choice, name string) ([]filter.Question, error) {
+func (c *filterCheck) readQuestions(ctx context.Context, wants *filter.Choice, name string) ([]filter.Question, error) {
 	if !isURL(name) {
 		body, err := readFile(name)
 		if err != nil {

@@ -42,7 +42,7 @@ folder.`
 
 func clusterDemo() *cobra.Command {
 	d := &clusterdemo.Demo{Settings: clusterdemo.Settings{Strategy: "shard", PageOf: demoPage,
-		Environment: func(s secret.Secret) []string { return append(ownEnvironment(), secretVariable+"="+s.Text()) }}}
+		Environment: func(s secret.Secret) []string { return append(serviceVariables(), secretVariable+"="+s.Text()) }}}
 	web := webFlags{}
 	cmd := &cobra.Command{Use: "demo", Short: "See several nodes crawl a made-up web on this machine",
 		Long: clusterDemoLong, Args: cobra.NoArgs,
@@ -74,7 +74,7 @@ func clusterDemo() *cobra.Command {
 	f := cmd.Flags()
 	f.IntVar(&d.Nodes, "nodes", 5, "run `N` nodes, 4 to 20 (with mesh 8)")
 	f.Var(setting.Choice(&d.Strategy, cluster.Strategies()), "strategy", "how hosts are shared among the nodes")
-	f.Float64Var(&d.Apart, "apart", 0.5, "with hub: keep each node from this `SHARE` of the hosts, 0 to 0.9; two of "+
+	f.Float64Var(&d.UnreachableShare, "apart", 0.5, "with hub: keep each node from this `SHARE` of the hosts, 0 to 0.9; two of "+
 		"the first nodes reach each host")
 	durationVar(f, &d.Delay, "delay", 300*time.Millisecond, "wait this long from the end of an answer to the next "+
 		"request to that host (with hub 200ms)")
@@ -82,7 +82,7 @@ func clusterDemo() *cobra.Command {
 		"demo left there is removed")
 	f.BoolVar(&d.UI, "ui", false, "serve each node's web page on a free port of 127.0.0.1, and say where")
 	f.BoolVar(&d.NoToken, "ui-no-token", false, "with --ui: let every user of this machine in")
-	durationVar(f, &d.Most, "time-limit", 75*time.Second, "give up after this time")
+	durationVar(f, &d.Timeout, "time-limit", 75*time.Second, "give up after this time")
 	return cmd
 }
 
@@ -96,8 +96,8 @@ func checkDemo(d *clusterdemo.Demo, apart bool) error {
 	case apart && !d.Hub():
 		return usagef("--apart: with the strategy %s it does not matter who reaches a host: try it with --strategy hub",
 			d.Strategy)
-	case !(d.Apart >= 0 && d.Apart <= 0.9):
-		return usagef("--apart is %v: a share from 0 to 0.9 is possible", d.Apart)
+	case !(d.UnreachableShare >= 0 && d.UnreachableShare <= 0.9):
+		return usagef("--apart is %v: a share from 0 to 0.9 is possible", d.UnreachableShare)
 	}
 	return nil
 }
@@ -113,11 +113,11 @@ func startDemo(ctx context.Context, control admin.Client, delay time.Duration, s
 	if err := o.readStart(ctx, all, seeds); err != nil {
 		return err
 	}
-	return control.Start(ctx, o.shared(all), o.Job.Seeds)
+	return control.Start(ctx, o.sharedSettings(all), o.Job.Seeds)
 }
 
 func demoPage(dir string) (url, link string) {
-	n, err := readNote(dir)
+	n, err := readUIRecord(dir)
 	if err != nil || n.URL == "" {
 		return "", ""
 	}

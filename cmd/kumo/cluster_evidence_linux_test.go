@@ -34,8 +34,8 @@ const (
 
 // meetings are the requests that came to a host during another, or too soon after it: slips of nodes that had been
 // paused, or without a centre did not see each other, and violations.
-func (e *evidence) meetings() (slips, violations []synthweb.Meeting) {
-	for _, m := range e.log.Meetings(e.delay - clocks) {
+func (e *evidence) meetings() (slips, violations []synthweb.Overlap) {
+	for _, m := range e.log.Overlaps(e.delay - clocks) {
 		if e.slipped(m) != nil {
 			slips = append(slips, m)
 		} else {
@@ -46,7 +46,7 @@ func (e *evidence) meetings() (slips, violations []synthweb.Meeting) {
 }
 
 // slipped is the fault by which two requests met as they may; nil if there was none.
-func (e *evidence) slipped(m synthweb.Meeting) *fault {
+func (e *evidence) slipped(m synthweb.Overlap) *fault {
 	if e.centreless {
 		return e.apart(m)
 	}
@@ -54,7 +54,7 @@ func (e *evidence) slipped(m synthweb.Meeting) *fault {
 }
 
 // apart is the fault by which two nodes did not see each other when their requests met.
-func (e *evidence) apart(m synthweb.Meeting) *fault {
+func (e *evidence) apart(m synthweb.Overlap) *fault {
 	if m.Before.Client == m.Request.Client {
 		return nil
 	}
@@ -153,7 +153,7 @@ func (e *evidence) before(f *fault) map[string]synthweb.Request {
 	return last
 }
 
-// held is how many hosts a fault's nodes were the last to ask.
+// findCollection is how many hosts a fault's nodes were the last to ask.
 func (e *evidence) held(f *fault) (n int) {
 	for _, r := range e.before(f) {
 		if f.by(r) {

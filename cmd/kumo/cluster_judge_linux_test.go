@@ -80,7 +80,7 @@ func (r *round) add(sum tallies, e *evidence, score synthweb.Score) {
 }
 
 // blame is the kind of the last fault before a meeting.
-func (e *evidence) blame(m synthweb.Meeting) (why kind) {
+func (e *evidence) blame(m synthweb.Overlap) (why kind) {
 	for _, f := range e.faults {
 		if f.began.Before(m.Request.At) {
 			why = f.kind
@@ -231,7 +231,7 @@ func (c *labCluster) wantRecords(e *evidence, truth *synthweb.Truth) {
 }
 
 // waitless is what kumo verify says of a URL that no visit to is known, and that does not wait.
-var waitless = regexp.MustCompile(`^note: state/seen: (\S+): it is known, and nothing here says what became of it`)
+var waitless = regexp.MustCompile(`^note: state/seen: (\S+): it is known, but no file here has its outcome`)
 
 // wantVerified checks that the files of each node agree. What is left out is written down by the node that its host
 // belonged to then.
@@ -256,7 +256,7 @@ func (c *labCluster) wantVerified(dirs []string) {
 			}
 			c.Errorf("kumo verify %s: %s", dir, line)
 		}
-		// of usage: it got not as far as to be a crawl
+		// currentOr usage: it got not as far as to be a crawl
 		if code := cmd.ProcessState.ExitCode(); err != nil && code != exitUsage && faults == 0 {
 			c.Errorf("kumo verify %s: %v: %s", dir, err, out)
 		}

@@ -94,7 +94,7 @@ func TestScoreOfTwoCrawls(t *testing.T) {
 	if len(violations) < 20 || len(slips) > 0 {
 		t.Errorf("%d violations, %d slips", len(violations), len(slips))
 	}
-	if !slices.ContainsFunc(violations, func(m synthweb.Meeting) bool { return m.Before.Client != m.Request.Client }) {
+	if !slices.ContainsFunc(violations, func(m synthweb.Overlap) bool { return m.Before.Client != m.Request.Client }) {
 		t.Error("no two clients on one host are seen")
 	}
 	if n := len(e.causes()[""]); n < 60 {
@@ -107,7 +107,7 @@ func TestScoreOfTwoCrawls(t *testing.T) {
 	if len(slips) == 0 || len(slips)+len(rest) != len(violations) {
 		t.Errorf("of %d violations %d are slips, and %d are not", len(violations), len(slips), len(rest))
 	}
-	if most := slices.MaxFunc(slips, func(x, y synthweb.Meeting) int { return x.Request.At.Compare(y.Request.At) }); most.Before.At.Sub(b) > slipTime {
+	if most := slices.MaxFunc(slips, func(x, y synthweb.Overlap) int { return x.Request.At.Compare(y.Request.At) }); most.Before.At.Sub(b) > slipTime {
 		t.Errorf("a slip %v after the pause", most.Request.At.Sub(b))
 	}
 }

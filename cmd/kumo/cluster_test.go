@@ -23,7 +23,7 @@ func TestSettingsTravel(t *testing.T) {
 	if err := o.readStart(t.Context(), flags, []string{"http://a.example/"}); err != nil {
 		t.Fatal(err)
 	}
-	shared := o.shared(flags)
+	shared := o.sharedSettings(flags)
 	if i := slices.IndexFunc(shared, func(s settings.Setting) bool {
 		return hasScope(s.Key, setting.Node) ||
 			s.Key == setting.SeedsKey
@@ -37,7 +37,7 @@ func TestSettingsTravel(t *testing.T) {
 		t.Fatal(err)
 	}
 	j := &job.Job{Name: "news", Dir: "d"}
-	if err := n.settleNode(given, j, shared); err != nil {
+	if err := n.resolveNode(given, j, shared); err != nil {
 		t.Fatal(err)
 	}
 	if j.Frontier.Delay != 3*time.Second || len(j.Crawl.Exclude) != 2 || j.Crawl.Exclude[0].String() != "a,b" ||

@@ -108,7 +108,7 @@ type opener func(ctx context.Context, crawl string, o cluster.NodeOptions) (admi
 func (c *clusterFlags) connect(ctx context.Context, stderr io.Writer, open opener,
 	f func(context.Context, admin.Client) error) (err error) {
 	log := slog.New(slog.NewTextHandler(stderr, nil))
-	o, err := c.reached(log)
+	o, err := c.resolveServers(log)
 	if err != nil {
 		return err
 	}
@@ -116,14 +116,14 @@ func (c *clusterFlags) connect(ctx context.Context, stderr io.Writer, open opene
 	defer cancel()
 	control, err := open(ctx, c.crawl, o)
 	if err != nil {
-		return c.unreached(err, &o)
+		return c.adviseUnreachable(err, &o)
 	}
 	defer func() { err = errors.Join(err, control.Close()) }()
-	return f(ctx, control.As(person()))
+	return f(ctx, control.As(userAtHost()))
 }
 
-// person is who types, as others may know them.
-func person() string {
+// userAtHost is who types, as others may know them.
+func userAtHost() string {
 	machine, _ := os.Hostname()
 	who, err := user.Current()
 	if err != nil {
@@ -132,8 +132,8 @@ func person() string {
 	return who.Username + "@" + machine
 }
 
-// reached are the options with where a crawl is looked for that nobody has named.
-func (c *clusterFlags) reached(log *slog.Logger) (cluster.NodeOptions, error) {
+// resolveServers are the options with where a crawl is looked for that nobody has named.
+func (c *clusterFlags) resolveServers(log *slog.Logger) (cluster.NodeOptions, error) {
 	o, err := c.options(func(s string) { log.Warn(s) })
 	if o.NATS == "" && len(o.Join) == 0 {
 		o.Join = []string{defaultAddress}
@@ -142,8 +142,8 @@ func (c *clusterFlags) reached(log *slog.Logger) (cluster.NodeOptions, error) {
 	return o, err
 }
 
-// unreached adds to an error what to do where simply nobody is there.
-func (c *clusterFlags) unreached(err error, o *cluster.NodeOptions) error {
+// adviseUnreachable adds to an error what to do where simply nobody is there.
+func (c *clusterFlags) adviseUnreachable(err error, o *cluster.NodeOptions) error {
 	switch {
 	case !cluster.IsNoAnswer(err):
 		return cluster.Advise(err)

@@ -50,7 +50,7 @@ const startExample = `  kumo start --crawl news --contact https://me.example/bot
 
 func startCommand() *cobra.Command {
 	o, c := &options{}, &clusterFlags{}
-	b := &beginning{}
+	b := &startSamples{}
 	all := crawlFlags(o)
 	cmd := &cobra.Command{Use: "start --crawl NAME [flags] URL...", Short: "Let the nodes of a crawl begin, or go on",
 		Long: startLong, Example: startExample, DisableFlagsInUseLine: true,
@@ -72,22 +72,22 @@ func startCommand() *cobra.Command {
 				if err := mayStart(c.crawl, r, seedCount(&o.Job)); err != nil {
 					return err
 				}
-				if err := b.begin(ctx, control, &r, o, all); err != nil {
+				if err := b.start(ctx, control, &r, o, all); err != nil {
 					return cluster.Advise(err)
 				}
 				if all.Lookup(job.BlockKey).Changed {
 					o.Job.Block = withSaved(o.Job.Block, r.Settings[job.BlockKey])
 				}
-				settings := o.shared(all)
+				settings := o.sharedSettings(all)
 				if r.Settings != nil {
-					if settings, err = o.changes(all, c.crawl, r.Settings); err != nil {
+					if settings, err = o.changedSettings(all, c.crawl, r.Settings); err != nil {
 						return err
 					}
 				}
 				if err := control.Start(ctx, settings, o.Job.Seeds, o.Job.File); err != nil {
 					return cluster.Advise(err)
 				}
-				return c.done(cmd.OutOrStdout(), "started"+withSeeds(seedCount(&o.Job)))
+				return c.printDone(cmd.OutOrStdout(), "started"+withSeeds(seedCount(&o.Job)))
 			})
 		}}
 	f := cmd.Flags()
@@ -124,7 +124,7 @@ func withSeeds(n int) string {
 	return ", with " + stats.Count(n, "URLs")
 }
 
-func (c *clusterFlags) done(w io.Writer, what string) error {
+func (c *clusterFlags) printDone(w io.Writer, what string) error {
 	where := ""
 	if len(c.join) > 0 {
 		where = " --join " + strings.Join(c.join, ",")
@@ -140,7 +140,7 @@ func (c *clusterFlags) done(w io.Writer, what string) error {
 }
 
 func addCommand() *cobra.Command {
-	o, c, a := &options{}, &clusterFlags{}, &alone{}
+	o, c, a := &options{}, &clusterFlags{}, &localCrawl{}
 	cmd := &cobra.Command{
 		Use:                   "add (--crawl NAME | -o FOLDER) [flags] URL...",
 		Short:                 "Add URLs to a crawl that runs",
@@ -166,7 +166,7 @@ are the links on them as the crawl's --scope has it. The answer says how many we
 				if _, err := seeds.Parse(o.Job.Seeds); err != nil {
 					return err
 				}
-				return a.steer(cmd, func(ctx context.Context, s inspect.Controller) (string, error) {
+				return a.control(cmd, func(ctx context.Context, s inspect.Controller) (string, error) {
 					news, err := s.Add(ctx, o.Job.Seeds)
 					all := len(o.Job.Seeds)
 					return fmt.Sprintf("%s added, %d of them new", stats.Count(all, "URLs"), news), err
@@ -180,7 +180,7 @@ are the links on them as the crawl's --scope has it. The answer says how many we
 				if err := control.Add(ctx, o.Job.Seeds, o.Job.File); err != nil {
 					return cluster.Advise(err)
 				}
-				return c.done(cmd.OutOrStdout(), addedAll(known, o.Job.File))
+				return c.printDone(cmd.OutOrStdout(), addedFromFile(known, o.Job.File))
 			})
 		},
 	}
@@ -191,7 +191,7 @@ are the links on them as the crawl's --scope has it. The answer says how many we
 	return cmd
 }
 
-func added(k node.Known) string {
+func addedText(k node.Known) string {
 	all := k.New + k.Known + k.Unsure
 	urls := stats.Count(all, "URLs")
 	switch {
@@ -200,46 +200,46 @@ func added(k node.Known) string {
 	case all == k.Unsure:
 		return urls + " added; what is known already is not fetched again"
 	case all == k.Known:
-		return fmt.Sprintf("nothing new: %s known already, and %s or %s visited", are(all, urls),
+		return fmt.Sprintf("nothing new: %s known already, and %s or %s visited", isOrAre(all, urls),
 			stats.Either(all, "waits", "wait"), stats.Either(all, "was", "were"))
 	case k.Unsure == 0:
 		return fmt.Sprintf("%s added; %s known already", stats.Count(k.New, "URLs", "new"),
-			are(k.Known, fmt.Sprint(k.Known)))
+			isOrAre(k.Known, fmt.Sprint(k.Known)))
 	}
 	return fmt.Sprintf("of %s %d new and %d known already; of %d no node has said yet which they are", urls, k.New,
 		k.Known, k.Unsure)
 }
 
-// addedAll says what was added when a file of many URLs is among it, of which the nodes find out themselves what is
+// addedFromFile says what was added when a file of many URLs is among it, of which the nodes find out themselves what is
 // new.
-func addedAll(k node.Known, file *seeds.File) string {
+func addedFromFile(k node.Known, file *seeds.File) string {
 	if file == nil || file.Few() {
-		return added(k)
+		return addedText(k)
 	}
 	text := fmt.Sprintf("%s of %s added; those that are known already are not fetched again",
 		stats.Count(file.Count, "URLs"), file.Title())
 	if k != (node.Known{}) {
-		text = added(k) + "; " + text
+		text = addedText(k) + "; " + text
 	}
 	return text
 }
 
-func are(n int, what string) string { return what + stats.Either(n, " is", " are") }
+func isOrAre(n int, what string) string { return what + stats.Either(n, " is", " are") }
 
 func stateCommand(name, short, long, done string, change func(admin.Client, context.Context) error,
 	here func(context.Context, inspect.Controller) (string, error)) *cobra.Command {
-	c, a := &clusterFlags{}, &alone{}
+	c, a := &clusterFlags{}, &localCrawl{}
 	cmd := &cobra.Command{Use: name + " (--crawl NAME | -o FOLDER)", Short: short, Long: long, Args: cobra.NoArgs,
 		Example: "  kumo " + name + " --crawl news\n  kumo " + name + " -o crawls/news", DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if a.dir != "" {
-				return a.steer(cmd, here)
+				return a.control(cmd, here)
 			}
 			return c.control(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control admin.Client) error {
 				if err := change(control, ctx); err != nil {
 					return cluster.Advise(err)
 				}
-				return c.done(cmd.OutOrStdout(), done)
+				return c.printDone(cmd.OutOrStdout(), done)
 			})
 		}}
 	c.bindCommand(cmd.Flags())
@@ -280,15 +280,15 @@ One that runs on this machine ends as with Ctrl-C: the same kumo crawl command g
 }
 
 // alone is a crawl on this machine alone, for verbs that steer one of several nodes as well.
-type alone struct{ dir string }
+type localCrawl struct{ dir string }
 
-func (a *alone) bind(f *pflag.FlagSet) {
+func (a *localCrawl) bind(f *pflag.FlagSet) {
 	f.StringVarP(&a.dir, "out", "o", "", "a crawl on this machine, by its `FOLDER`")
 	f.Lookup("crawl").Usage = "a crawl of several nodes, by its `NAME`: letters, digits, - and _"
 }
 
 // check refuses flags that say nothing of a crawl on this machine.
-func (a *alone) check(f *pflag.FlagSet) error {
+func (a *localCrawl) check(f *pflag.FlagSet) error {
 	for _, n := range []string{"crawl", "join", "nats", "secret-file", "wait", "hosts"} {
 		if f.Changed(n) {
 			return usagef("--%s is for a crawl of several nodes: leave it or --out out", n)
@@ -297,7 +297,7 @@ func (a *alone) check(f *pflag.FlagSet) error {
 	return nil
 }
 
-func (a *alone) steer(cmd *cobra.Command, f func(context.Context, inspect.Controller) (done string, err error)) error {
+func (a *localCrawl) control(cmd *cobra.Command, f func(context.Context, inspect.Controller) (done string, err error)) error {
 	if err := a.check(cmd.Flags()); err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 func TestWhatIsPrintedHasTheSecret(t *testing.T) {
 	var out strings.Builder
 	c := &clusterFlags{crawl: "commons", join: []string{"127.0.0.81:7270"}, secretFile: "sm"}
-	if err := c.done(&out, "started"); err != nil {
+	if err := c.printDone(&out, "started"); err != nil {
 		t.Fatal(err)
 	}
 	const want = "commons: started; see: kumo status --crawl commons --join 127.0.0.81:7270 --secret-file sm\n"

@@ -91,7 +91,7 @@ const crawlExample = `  kumo crawl https://example.com/
   kumo crawl -o s3://bucket/news --keep-local=false -i seeds.txt`
 
 func crawlCommand() *cobra.Command {
-	o := &options{pipes: true}
+	o := &options{allowPipe: true}
 	cmd := &cobra.Command{
 		Use: "crawl [flags] URL...", Short: "Crawl from the given URLs", Long: crawlLong, Example: crawlExample,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -99,7 +99,7 @@ func crawlCommand() *cobra.Command {
 			if err := crawlUI(o.UI).checkArgs(args); err != nil {
 				return err
 			}
-			if err := o.settle(cmd.Context(), cmd.Flags(), args); err != nil {
+			if err := o.resolve(cmd.Context(), cmd.Flags(), args); err != nil {
 				return err
 			}
 			if o.DryRun {
@@ -132,7 +132,7 @@ func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 		show.log.Warn(w)
 	}
 	if o.Job.Contact == "" && !strings.Contains(o.Job.Fetch.UserAgent, "://") &&
-		!strings.Contains(o.Job.Fetch.UserAgent, "@") && !o.staysHere() {
+		!strings.Contains(o.Job.Fetch.UserAgent, "@") && !o.isLoopbackOnly() {
 		show.log.Warn("no --contact is set: owners of the sites you crawl cannot reach you, and some will block you")
 	}
 	if o.Profile != "" {
@@ -162,7 +162,7 @@ func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 		return err
 	}
 	defer asked.close()
-	asked.join(&o.Job)
+	asked.addTo(&o.Job)
 	page, err := crawlUI(o.UI).listen()
 	if err != nil {
 		return err
@@ -193,13 +193,13 @@ func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 		show.log.Info("what NO_PROXY does not name goes through the proxies of the environment; --proxy "+noProxy+
 			" does without", "by", names)
 	}
-	report, sinksErr, err := o.run(ctx, c, show, companions{up, metrics, page, following})
+	report, sinksErr, err := o.run(ctx, c, show, runServices{up, metrics, page, following})
 	if taken, all := c.Seeds(); taken < all {
 		show.log.Info("not all seeds are taken in: the same command takes in the rest", "taken_in", taken, "seeds", all)
 	}
 	if report != nil && !o.Quiet && !o.noReport {
 		report.Print(out)
-		following.print(out)
+		following.printSinks(out)
 		if o.Job.Dir != "" {
 			fmt.Fprintf(out, "  %-9s %s\n", "folder", o.Job.Dir)
 		}
@@ -210,7 +210,7 @@ func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 	if report != nil && !o.Job.Crawl.NoTraps && report.Skipped[crawl.RuleTrap] > 0 {
 		warnOfTraps(show.log, o.Job.Dir, report.Skipped[crawl.RuleTrap])
 	}
-	if isBehind(sinksErr) && err != nil { // what ended the crawl is its exit code; the sentence is said all the same
+	if isSinkBehind(sinksErr) && err != nil { // what ended the crawl is its exit code; the sentence is said all the same
 		show.log.Warn(sinksErr.Error(), "do", advice.Of(sinksErr))
 	} else if sinksErr != nil {
 		err = errors.Join(err, sinksErr)
@@ -252,9 +252,9 @@ func listenMetrics(addr string) (net.Listener, error) {
 	return l, nil
 }
 
-// staysHere reports whether the crawl begins on this machine only, whose owner needs nobody's address: a server that is
+// isLoopbackOnly reports whether the crawl begins on this machine only, whose owner needs nobody's address: a server that is
 // tried out.
-func (o *options) staysHere() bool {
+func (o *options) isLoopbackOnly() bool {
 	seeds, err := seeds.Parse(o.Job.Seeds)
 	if err != nil || len(seeds) == 0 || o.Job.File != nil && !o.Job.File.Few() {
 		return false
@@ -266,17 +266,17 @@ func (o *options) staysHere() bool {
 	})
 }
 
-type companions struct {
-	up        *uploads.Upload
+type runServices struct {
+	upload    *uploads.Upload
 	metrics   net.Listener
 	page      *uiPage
-	following *following
+	followers *followerGroup
 }
 
 // run crawls, with the view and what else there is beside it.
-func (o *options) run(ctx context.Context, c *session.Session, show *show, others companions) (report *stats.Report,
+func (o *options) run(ctx context.Context, c *session.Session, show *console, others runServices) (report *stats.Report,
 	sinks, err error) {
-	if err := others.following.start(ctx); err != nil {
+	if err := others.followers.start(ctx); err != nil {
 		return nil, nil, err
 	}
 	beside, done := context.WithCancel(context.WithoutCancel(ctx))
@@ -285,12 +285,12 @@ func (o *options) run(ctx context.Context, c *session.Session, show *show, other
 	g.Go(func() error {
 		show.run(beside, func() progress.Status {
 			s := status()
-			s.Sinks = others.following.status()
+			s.Sinks = others.followers.status()
 			return s
 		})
 		return nil
 	})
-	g.Go(func() error { tellService(ctx, beside, show.log, statusOf(c)); return nil })
+	g.Go(func() error { notifyService(ctx, beside, show.log, statusOf(c)); return nil })
 	g.Go(func() error { tuneCollector(beside); return nil })
 	if metrics := others.metrics; metrics != nil {
 		show.metrics(metrics.Addr())
@@ -299,7 +299,7 @@ func (o *options) run(ctx context.Context, c *session.Session, show *show, other
 		if o.Job.Filters != nil {
 			src.Filters = o.Job.Filters.Counts
 		}
-		if up := others.up; up != nil {
+		if up := others.upload; up != nil {
 			src.Uploads = up.Status
 		}
 		src.Sinks = o.Job.Sinks
@@ -308,7 +308,7 @@ func (o *options) run(ctx context.Context, c *session.Session, show *show, other
 	if page := others.page; page != nil {
 		g.Go(func() error { return page.serve(beside, show.log, runningIn(o.Job.Dir)) })
 	}
-	if up := others.up; up != nil {
+	if up := others.upload; up != nil {
 		up.Start(beside)
 	}
 	report, err = c.Run(ctx)
@@ -317,12 +317,12 @@ func (o *options) run(ctx context.Context, c *session.Session, show *show, other
 		end()
 		ctx = stopped
 	}
-	sinks = others.following.finish(ctx)
+	sinks = others.followers.finish(ctx)
 	if o.Job.Sinks != nil && report != nil { // what they had when the run ended is in the report that it wrote
 		err = errors.Join(err, c.ReportSinks(report))
 	}
-	if up := others.up; up != nil {
-		err = withPlace(err, adviseWaits(up.Finish(ctx)))
+	if up := others.upload; up != nil {
+		err = withPlace(err, adviseUploads(up.Finish(ctx)))
 	}
 	done()
 	if beside := g.Wait(); beside != nil {
@@ -331,7 +331,7 @@ func (o *options) run(ctx context.Context, c *session.Session, show *show, other
 	return report, sinks, err
 }
 
-func (s *show) metrics(at net.Addr) {
+func (s *console) metrics(at net.Addr) {
 	if tcp, ok := at.(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
 		s.log.Warn("metrics and profiles can be read by anyone who reaches this address, without a password; "+
 			"--metrics localhost:PORT keeps them to this machine", "at", "http://"+at.String()+"/metrics")
@@ -341,7 +341,7 @@ func (s *show) metrics(at net.Addr) {
 }
 
 // A show is what a person sees of a crawl while it runs.
-type show struct {
+type console struct {
 	log     *slog.Logger
 	live    *progress.Live // nil where there is no terminal, or nothing is to be seen
 	quiet   bool
@@ -350,9 +350,9 @@ type show struct {
 	uploads func() string // what waits for the place, in words; nil: there is none
 }
 
-func (o *options) newShow(stderr *os.File) *show {
+func (o *options) newShow(stderr *os.File) *console {
 	limits := progress.Limits{Pages: o.Job.Crawl.Pages, Bytes: o.Job.Crawl.Bytes, Time: o.Job.Crawl.Time}
-	s := &show{quiet: o.Quiet, verbose: o.Verbose, limits: limits}
+	s := &console{quiet: o.Quiet, verbose: o.Verbose, limits: limits}
 	var w io.Writer = stderr
 	if draws(stderr) && !o.Quiet && !o.LogJSON && !o.Verbose {
 		s.live = progress.NewLive(stderr, func() int {
@@ -405,9 +405,9 @@ func uploadsOf(c *session.Session) (u stats.Uploads) {
 	return u
 }
 
-// of returns a function that queries the current session, or returns the zero value while there is none. A node has a
+// currentOr returns a function that queries the current session, or returns the zero value while there is none. A node has a
 // new session after it has lost its place in the crawl.
-func of[T any](now func() *session.Session, ask func(*session.Session) T) func() T {
+func currentOr[T any](now func() *session.Session, ask func(*session.Session) T) func() T {
 	return func() (v T) {
 		if c := now(); c != nil {
 			v = ask(c)
@@ -418,11 +418,11 @@ func of[T any](now func() *session.Session, ask func(*session.Session) T) func()
 
 // metricsOf is what metrics tell of each session.
 func metricsOf(now func() *session.Session) web.Source {
-	return web.Source{Outage: of(now, (*session.Session).Outage), Known: of(now, (*session.Session).URLsKnown),
-		Totals:   of(now, func(c *session.Session) stats.Snapshot { return c.Stats.Totals() }),
-		Frontier: of(now, func(c *session.Session) frontier.Counts { return c.Frontier.Counts() }),
-		Forecast: of(now, func(c *session.Session) forecast.Forecast { return c.Outlook().Forecast }),
-		Stall:    of(now, func(c *session.Session) stall.Alarm { return c.Outlook().Stall }),
+	return web.Source{Outage: currentOr(now, (*session.Session).Outage), Known: currentOr(now, (*session.Session).URLsKnown),
+		Totals:   currentOr(now, func(c *session.Session) stats.Snapshot { return c.Stats.Totals() }),
+		Frontier: currentOr(now, func(c *session.Session) frontier.Counts { return c.Frontier.Counts() }),
+		Forecast: currentOr(now, func(c *session.Session) forecast.Forecast { return c.Outlook().Forecast }),
+		Stall:    currentOr(now, func(c *session.Session) stall.Alarm { return c.Outlook().Stall }),
 		Answers: func() (statuses map[int]int64, failures map[string]int64) {
 			if c := now(); c != nil {
 				statuses, failures = c.Stats.Answers()
@@ -432,7 +432,7 @@ func metricsOf(now func() *session.Session) web.Source {
 }
 
 // run shows how a crawl goes until ctx ends.
-func (s *show) run(ctx context.Context, status func() progress.Status) {
+func (s *console) run(ctx context.Context, status func() progress.Status) {
 	if s.live != nil {
 		s.live.Run(ctx, status)
 		return
@@ -440,15 +440,15 @@ func (s *show) run(ctx context.Context, status func() progress.Status) {
 	progress.Log(ctx, s.log, s.limits, status)
 }
 
-func (s *show) listener() crawl.Listener {
+func (s *console) listener() crawl.Listener {
 	if s.live != nil {
-		return idleOnce(s.live.Listener())
+		return dedupIdle(s.live.Listener())
 	}
-	return idleOnce(s.logging())
+	return dedupIdle(s.logging())
 }
 
-// idleOnce tells a listener that nothing waits once, until something was visited again.
-func idleOnce(l crawl.Listener) crawl.Listener {
+// dedupIdle tells a listener that nothing waits once, until something was visited again.
+func dedupIdle(l crawl.Listener) crawl.Listener {
 	var told atomic.Bool
 	visited, idle := l.Visited, l.Idle
 	l.Visited = func(r *page.Record) {
@@ -466,7 +466,7 @@ func idleOnce(l crawl.Listener) crawl.Listener {
 }
 
 // logging is a listener that logs what happens: hosts always, URLs when asked to.
-func (s *show) logging() crawl.Listener {
+func (s *console) logging() crawl.Listener {
 	l := crawl.Listener{
 		Paused: func(free uint64) {
 			// An error, so that it is said with --quiet, too: nothing goes on until somebody does something.
@@ -523,7 +523,7 @@ func (s *show) logging() crawl.Listener {
 		},
 	}
 	if s.verbose {
-		l.Visited = s.visited
+		l.Visited = s.logVisit
 		l.Retried = func(r *page.Record, ask time.Duration) {
 			s.log.Debug("again later", "url", r.URL, "tries", r.Tries, "error", r.Detail, "retry_after", ask.String())
 		}
@@ -532,7 +532,7 @@ func (s *show) logging() crawl.Listener {
 	return l
 }
 
-func (s *show) visited(r *page.Record) {
+func (s *console) logVisit(r *page.Record) {
 	if r.Failure != page.None {
 		s.log.Debug("failed", "url", r.URL, "failure", string(r.Failure), "error", r.Detail)
 		return

@@ -10,7 +10,7 @@ import (
 
 func TestIdleOnce(t *testing.T) {
 	idle, visited := 0, 0
-	l := idleOnce(crawl.Listener{Idle: func(time.Time) { idle++ }, Visited: func(*page.Record) { visited++ }})
+	l := dedupIdle(crawl.Listener{Idle: func(time.Time) { idle++ }, Visited: func(*page.Record) { visited++ }})
 	for range 3 {
 		l.Idle(time.Now())
 	}
@@ -24,5 +24,5 @@ func TestIdleOnce(t *testing.T) {
 	if idle != 2 || visited != 1 {
 		t.Errorf("told %d times after %d visits, want twice after one", idle, visited)
 	}
-	idleOnce(crawl.Listener{}).Visited(&page.Record{}) // nobody wants to know
+	dedupIdle(crawl.Listener{}).Visited(&page.Record{}) // nobody wants to know
 }

@@ -18,8 +18,8 @@ import (
 
 // A crawl whose record files are brought to a place.
 
-// errWaits is the end of a crawl whose place has not got all.
-var errWaits = errors.New("the same command brings the rest there")
+// errPendingUploads is the end of a crawl whose place has not got all.
+var errPendingUploads = errors.New("the same command brings the rest there")
 
 // folderOfPlace is the crawl's folder, as far as the user has said: where --out is a place, the one on this machine.
 func (o *options) folderOfPlace() (string, error) {
@@ -58,7 +58,7 @@ func checkPlace(out string) error {
 }
 
 // openPlace prepares what brings files to the crawl's place; nil if it has none.
-func (o *options) openPlace(ctx context.Context, show *show) (*uploads.Upload, error) {
+func (o *options) openPlace(ctx context.Context, show *console) (*uploads.Upload, error) {
 	if o.place == "" && o.Job.Dir != "" && !o.Job.Fresh { // the folder may know of one
 		var err error
 		if o.place, err = uploads.PlaceOf(o.Job.Dir); err != nil {
@@ -72,7 +72,7 @@ func (o *options) openPlace(ctx context.Context, show *show) (*uploads.Upload, e
 		return nil, nil
 	}
 	up, err := uploads.New(ctx, &o.Job, uploads.Config{Place: o.place, KeepLocal: o.KeepLocal, Wait: o.PlaceWait,
-		Failed: show.placeFails, Works: show.placeWorks})
+		Failed: show.logPlaceFailed, Works: show.logPlaceRecovered})
 	if err != nil {
 		return nil, err
 	}
@@ -80,11 +80,11 @@ func (o *options) openPlace(ctx context.Context, show *show) (*uploads.Upload, e
 		s := up.Status()
 		return cmp.Or(s.Summary(), "nothing waits for "+s.Place)
 	}
-	show.placeOpened(up, o.place, o.Job.Dir)
+	show.logPlaceOpened(up, o.place, o.Job.Dir)
 	return up, nil
 }
 
-func (s *show) placeOpened(up *uploads.Upload, place, folder string) {
+func (s *console) logPlaceOpened(up *uploads.Upload, place, folder string) {
 	late := up.Unreachable()
 	if late == nil {
 		s.log.Info("record files go to the place as they are closed", "place", place, "folder", folder)
@@ -99,8 +99,8 @@ func (s *show) placeOpened(up *uploads.Upload, place, folder string) {
 		"once it does; it is tried again at least every 5 minutes", args...)
 }
 
-// placeFails says that the place fails. Where it is not tried again, somebody has to do something.
-func (s *show) placeFails(u stats.Uploads) {
+// logPlaceFailed says that the place fails. Where it is not tried again, somebody has to do something.
+func (s *console) logPlaceFailed(u stats.Uploads) {
 	if u.Next == 0 {
 		s.log.Error("place: "+u.Summary(), "place", u.Place)
 		return
@@ -108,7 +108,9 @@ func (s *show) placeFails(u stats.Uploads) {
 	s.log.Warn("place: "+u.Summary(), "place", u.Place)
 }
 
-func (s *show) placeWorks(u stats.Uploads) { s.log.Info("place: it works again", "place", u.Place) }
+func (s *console) logPlaceRecovered(u stats.Uploads) {
+	s.log.Info("place: it works again", "place", u.Place)
+}
 
 // A placeError is an error of the place, with the end of the run which is said elsewhere.
 type placeError struct {
@@ -120,19 +122,19 @@ func (b *placeError) Unwrap() []error { return []error{b.error, b.end} }
 
 // withPlace adds to how a run ended what its place has to say.
 func withPlace(end, place error) error {
-	if place != nil && end != nil && quietEnd(end) {
+	if place != nil && end != nil && isReported(end) {
 		return &placeError{place, end}
 	}
 	return errors.Join(end, place)
 }
 
-func adviseWaits(err error) error {
+func adviseUploads(err error) error {
 	switch {
-	case errors.Is(err, upload.ErrFree):
+	case errors.Is(err, upload.ErrRelocatable):
 		return advice.With(err, "the files stay in the crawl's folder; bring them to another place: kumo crawl -o PLACE "+
 			"--work FOLDER")
-	case errors.Is(err, upload.ErrWaits):
-		err = fmt.Errorf("%w; %w", err, errWaits)
+	case errors.Is(err, upload.ErrIncomplete):
+		err = fmt.Errorf("%w; %w", err, errPendingUploads)
 	}
 	return err
 }

@@ -32,7 +32,7 @@ func TestFewDescriptors(t *testing.T) {
 				"--contact", "test@example.org", "--dns-server", s.DNS(), "-c", "200", "--memory", "1MiB", "--checkpoint", "64KiB",
 				"--min-free-disk", "0",
 				s.SeedURLs()[0])
-			if want := fmt.Sprintf("a limit of %d open files leaves room for", limit); !strings.Contains(said, want) {
+			if want := fmt.Sprintf("a limit of %d open files leaves ", limit); !strings.Contains(said, want) {
 				t.Errorf("it does not say %q:\n%s", want, said)
 			}
 			if score := s.Score(); score.Missing > 0 || score.Repeats > 0 {

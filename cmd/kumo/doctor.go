@@ -61,7 +61,7 @@ func doctorHadoopCommand() *cobra.Command {
 			if asJSON {
 				tell = func(f doctor.Finding) { printFindingJSON(out, f) }
 			}
-			if doctor.Look(cmd.Context(), cfg, tell) == doctor.Bad {
+			if doctor.Check(cmd.Context(), cfg, tell) == doctor.Failed {
 				return errNotReady
 			}
 			return nil
@@ -79,12 +79,12 @@ func doctorHadoopCommand() *cobra.Command {
 	return cmd
 }
 
-var stateWords = map[doctor.State]string{doctor.Good: "ok", doctor.Doubtful: "doubtful", doctor.Bad: "missing"}
+var stateWords = map[doctor.State]string{doctor.Good: "ok", doctor.Warning: "doubtful", doctor.Failed: "missing"}
 
 func printFinding(w io.Writer, f doctor.Finding) {
-	fmt.Fprintf(w, "%-8s  %-13s  %s\n", stateWords[f.State], f.What, f.Says)
-	if f.Do != "" {
-		fmt.Fprintf(w, "%-8s  %-13s  to do: %s\n", "", "", f.Do)
+	fmt.Fprintf(w, "%-8s  %-13s  %s\n", stateWords[f.State], f.Subject, f.Detail)
+	if f.Advice != "" {
+		fmt.Fprintf(w, "%-8s  %-13s  to do: %s\n", "", "", f.Advice)
 	}
 }
 
@@ -94,7 +94,7 @@ func printFindingJSON(w io.Writer, f doctor.Finding) {
 		What  string `json:"what"`
 		Says  string `json:"says"`
 		Do    string `json:"do,omitempty"`
-	}{stateWords[f.State], f.What, f.Says, f.Do})
+	}{stateWords[f.State], f.Subject, f.Detail, f.Advice})
 	fmt.Fprintf(w, "%s\n", line)
 }
 

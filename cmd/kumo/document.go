@@ -93,7 +93,7 @@ func (s *source) fetch(ctx context.Context, url string, redirects int) (*documen
 	}
 	answers, err := get.URL(within, url)
 	for _, a := range answers {
-		fmt.Fprintln(os.Stderr, came(a))
+		fmt.Fprintln(os.Stderr, answerLine(a))
 	}
 	switch {
 	case err == nil || isUsage(err) || ctx.Err() != nil:
@@ -110,8 +110,8 @@ func (s *source) fetch(ctx context.Context, url string, redirects int) (*documen
 		header: last.Header}, err
 }
 
-// came says in a line what a URL answered.
-func came(a *page.Response) string {
+// answerLine says in a line what a URL answered.
+func answerLine(a *page.Response) string {
 	line := fmt.Sprintf("%s: %d", a.URL, a.Status)
 	if to := a.Header.Get("Location"); to != "" {
 		return line + fmt.Sprintf(", leads to %q", to)

@@ -50,7 +50,7 @@ func fromEnvironment(cmd *cobra.Command) error {
 		}
 		for _, v := range values {
 			if err := cmd.Flags().Set(f.Name, strings.TrimSuffix(v, "\r")); err != nil {
-				failed = usagef("in the environment, %s: %v", variable(f.Name), plainly(err))
+				failed = usagef("in the environment, %s: %v", variable(f.Name), clarifyFlagError(err))
 				return
 			}
 		}
@@ -116,8 +116,8 @@ func eachCommand(cmd *cobra.Command, f func(*cobra.Command)) {
 	}
 }
 
-// ownEnvironment is the environment without flags, for processes of kumo that are told by their arguments what to do.
-func ownEnvironment() []string {
+// serviceVariables is the environment without flags, for processes of kumo that are told by their arguments what to do.
+func serviceVariables() []string {
 	return slices.DeleteFunc(os.Environ(), func(setting string) bool {
 		return strings.HasPrefix(setting, variablePrefix) && !strings.HasPrefix(setting, testPrefix)
 	})

@@ -30,7 +30,7 @@ import (
 
 const explainLong = `Say what became of a URL in a crawl: whether it was met, when and where, which rule and which line of robots.txt hold for it,
 where it waits and what its host waits for, when it was fetched and where its record lies, or why it was left out.` +
-	lookLong + `
+	viewLong + `
 
 CRAWL is the crawl's folder, as --out is, or a place to which kumo crawl has brought its files (s3://bucket/prefix): then it
 is what these say that is said, without what only the crawl's state knows.
@@ -47,11 +47,11 @@ const explainExample = `  kumo explain https://example.com/a -o crawls/example.c
   kumo explain s3://bucket/news https://example.com/a    # a crawl that lies in a place alone`
 
 type explainer struct {
-	lookup
+	viewCommand
 	clusterFlags
-	dir  string
-	far  *uploads.Source // nil unless it lies in a place
-	self string          // the identity of the node whose folder it is
+	dir    string
+	remote *uploads.Source // nil unless it lies in a place
+	self   string          // the identity of the node whose folder it is
 }
 
 func explainCommand() *cobra.Command {
@@ -83,7 +83,7 @@ func (e *explainer) run(stderr io.Writer, url string) (err error) {
 		if err != nil {
 			return err
 		}
-		e.dir, e.far = src.Dir, src
+		e.dir, e.remote = src.Dir, src
 		return errors.Join(src.WithName(e.read(stderr, url)), src.Close())
 	}
 	return e.read(stderr, url)
@@ -99,7 +99,7 @@ func (e *explainer) read(stderr io.Writer, url string) (err error) {
 	}
 	x := &text.Explained{URL: u.String()}
 	if e.dir != "" {
-		if x.Explanation, err = e.folder(u.String()); err != nil {
+		if x.Explanation, err = e.explainFolder(u.String()); err != nil {
 			return err
 		}
 		x.URL = x.Explanation.URL
@@ -145,17 +145,17 @@ func (e *explainer) parse(typed string) (weburl.URL, error) {
 	return seeds.ParseURL(origin.Scheme() + "://" + origin.Host() + typed)
 }
 
-func (e *explainer) folder(url string) (x *inspect.Explanation, err error) {
-	if e.far != nil {
-		e.look, err = wire.InspectFiles(e.dir, e.far.Disk, func() (*job.Job, error) { return settledJob(e.ctx, e.dir) })
+func (e *explainer) explainFolder(url string) (x *inspect.Explanation, err error) {
+	if e.remote != nil {
+		e.crawlView, err = wire.InspectFiles(e.dir, e.remote.Disk, func() (*job.Job, error) { return savedJob(e.ctx, e.dir) })
 	} else {
-		e.look, err = openLook(e.ctx, e.dir)
+		e.crawlView, err = openView(e.ctx, e.dir)
 	}
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, e.look.Close()) }()
-	return e.look.Explain(e.ctx, url)
+	defer func() { err = errors.Join(err, e.crawlView.Close()) }()
+	return e.crawlView.Explain(e.ctx, url)
 }
 
 // askOwner asks the cluster whose the host is, if the user names one, or the folder is a node's. Then that it cannot be
@@ -172,15 +172,15 @@ func (e *explainer) askOwner(stderr io.Writer, x *text.Explained, u weburl.URL) 
 		if e.self == "" {
 			return nil
 		}
-		if err := e.crawlOf(); err != nil {
+		if err := e.findCrawl(); err != nil {
 			return err
 		}
 	}
-	x.Asked = true
+	x.ClusterQueried = true
 	if !named {
-		e.wait = min(e.wait, shortWait)
-		if err := somebody(defaultAddress); err != nil {
-			x.Unasked = err
+		e.wait = min(e.wait, defaultNodeWait)
+		if err := checkListening(defaultAddress); err != nil {
+			x.ClusterErr = err
 			return nil
 		}
 	}
@@ -196,7 +196,7 @@ func (e *explainer) askOwner(stderr io.Writer, x *text.Explained, u weburl.URL) 
 		return askLinks(ctx, x, control, u.String())
 	})
 	if err != nil && !named {
-		x.Unasked = err
+		x.ClusterErr = err
 		return nil
 	}
 	return cluster.Advise(err)
@@ -213,7 +213,7 @@ func askLinks(ctx context.Context, x *text.Explained, control admin.Client, url 
 	return err
 }
 
-func (e *explainer) crawlOf() error {
+func (e *explainer) findCrawl() error {
 	saved, err := folder.ReadSettings(e.dir)
 	if names, has := settings.Map(saved)["name"]; has {
 		name := strings.Join(names, ",")
@@ -224,11 +224,11 @@ func (e *explainer) crawlOf() error {
 	return err
 }
 
-// shortWait is how long is waited for a cluster that nobody has named.
-const shortWait = 4 * time.Second
+// defaultNodeWait is how long is waited for a cluster that nobody has named.
+const defaultNodeWait = 4 * time.Second
 
-// somebody returns an error if nobody listens at an address of this machine.
-func somebody(address string) error {
+// checkListening returns an error if nobody listens at an address of this machine.
+func checkListening(address string) error {
 	c, err := net.DialTimeout("tcp", address, time.Second)
 	if err != nil {
 		return fmt.Errorf("no node with a server is at %s", address)

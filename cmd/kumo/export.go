@@ -102,7 +102,7 @@ func exportCommand() *cobra.Command {
 			return err
 		}}
 	f := cmd.Flags()
-	f.Var(formOrSink{setting.Choice(&o.form, exports.Formats()), &o.form}, "to", "the form to make, or the sink's URL")
+	f.Var(formatOrSink{setting.Choice(&o.form, exports.Formats()), &o.form}, "to", "the form to make, or the sink's URL")
 	f.StringVar(&o.where, "where", "", "export only pages of which the `CONDITION` is true")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "say nothing but errors")
 	f.StringVar(&o.temp, "temp", "", "sort in this `FOLDER` (default: the system's for temporary files)")
@@ -123,12 +123,12 @@ func (o *exportOptions) run(ctx context.Context, name, dir string) (_ *export.Re
 	if len(saved) == 0 {
 		return nil, folder.NoCrawlError(crawl)
 	}
-	j, err := settledJob(ctx, crawl)
+	j, err := savedJob(ctx, crawl)
 	if err != nil {
 		return nil, err
 	}
 	x := exports.Export{Canon: j.Crawl.Canon, Start: canonical(j.Seeds)}
-	x.Form, x.Crawl, x.Dir, x.Temp, x.Disk = o.form, crawl, dir, o.temp, src.Disk
+	x.Format, x.Crawl, x.Dir, x.Temp, x.Disk = o.form, crawl, dir, o.temp, src.Disk
 	x.Condition = o.where
 	show, clear := exportProgress(!o.quiet)
 	x.Progress = show
@@ -144,10 +144,10 @@ func printExport(w io.Writer, r *export.Report, dir string) {
 	}
 	fmt.Fprintf(w, "%s and %s, %s: open %s\n", stats.Count(r.Pages, "pages"), stats.Count(r.URLs-r.Pages, "other files"),
 		stats.Bytes(r.Bytes), open)
-	printLeftOut(w, r)
+	printExcluded(w, r)
 }
 
-func printLeftOut(w io.Writer, r *export.Report) {
+func printExcluded(w io.Writer, r *export.Report) {
 	if r.Unmatched > 0 {
 		fmt.Fprintf(w, "  %s left out: --where is not true of them\n", stats.Count(r.Unmatched, "URLs"))
 	}
@@ -175,17 +175,17 @@ type progressLine struct {
 	shown bool
 }
 
-// lineOn is a line that is shown at once, where it is wanted and can be.
-func lineOn(w io.Writer, wanted bool) *progressLine {
+// newProgressLine is a line that is shown at once, where it is wanted and can be.
+func newProgressLine(w io.Writer, wanted bool) *progressLine {
 	if !wanted || !draws(w) {
 		w = nil
 	}
 	return &progressLine{w: w}
 }
 
-// lateLine is a line that is shown after a second.
-func lateLine(w io.Writer, wanted bool) *progressLine {
-	line := lineOn(w, wanted)
+// delayedLine is a line that is shown after a second.
+func delayedLine(w io.Writer, wanted bool) *progressLine {
+	line := newProgressLine(w, wanted)
 	line.after = time.Now().Add(time.Second)
 	return line
 }
@@ -206,7 +206,7 @@ func (p *progressLine) clear() {
 
 // exportProgress shows how far an export is; show is nil where that is not wanted or cannot be shown.
 func exportProgress(wanted bool) (show func(export.Progress), clear func()) {
-	line := lateLine(os.Stderr, wanted)
+	line := delayedLine(os.Stderr, wanted)
 	if line.w == nil {
 		return nil, line.clear
 	}

@@ -27,9 +27,9 @@ const (
 	failOverDelay = time.Second // between requests to a host
 	// webs to begin with, which know nothing of each other, so that each node comes to own hosts
 	failOverSites = 10
-	// of a web; each is a seed by itself, taken in by a node that its hash names: one dead node has hardly all
+	// currentOr a web; each is a seed by itself, taken in by a node that its hash names: one dead node has hardly all
 	failOverHosts = 3
-	// of a host to begin with, a kill, which takes longer, with all that belongs to it; and some more
+	// currentOr a host to begin with, a kill, which takes longer, with all that belongs to it; and some more
 	failOverPages  = 8
 	failOverFresh  = 20 // of a host that comes when the control unit is away
 	failOverPoll   = 200 * time.Millisecond
@@ -52,7 +52,7 @@ func TestFailOver(t *testing.T) {
 		t.Skip("SKIPPED: it takes a quarter of a minute a kill; set KUMO_TEST_KILLS to run it")
 	}
 	f := newFailOver(t, number("KUMO_TEST_SEED", rand.Uint64N(1<<40)), int(kills))
-	t.Cleanup(f.End)
+	t.Cleanup(f.KillAll)
 	f.form()
 	for range kills {
 		f.killControl()
@@ -186,7 +186,7 @@ func (f *failOver) form() {
 	if err := startDemo(ctx, f.client, f.Delay, f.Server.SeedURLs()); err != nil {
 		f.Fatal(err)
 	}
-	f.Begun = time.Now()
+	f.Started = time.Now()
 	f.settle(time.Time{})
 	for _, s := range f.sites {
 		f.add(ctx, s, func() {})
@@ -217,14 +217,14 @@ func (f *failOver) add(ctx context.Context, s *site, first func()) {
 	}
 }
 
-// settle waits until all nodes have told since a time that they are members and have what is theirs, and one that it is
+// resolve waits until all nodes have told since a time that they are members and have what is theirs, and one that it is
 // the control unit.
 func (f *failOver) settle(since time.Time) {
 	f.Helper()
 	late := fmt.Errorf("no settled cluster of %d nodes after %v", clusterNodes, 2*failOverMost)
 	ctx, cancel := context.WithTimeoutCause(f.Context(), 2*failOverMost, late)
 	defer cancel()
-	if err := f.Until(ctx, f.client, func(c *inspect.Cluster) bool {
+	if err := f.WaitFor(ctx, f.client, func(c *inspect.Cluster) bool {
 		untold := slices.ContainsFunc(c.Nodes, func(n inspect.Node) bool {
 			return n.Is == inspect.NodeMember &&
 				!n.Clock.After(since)
@@ -269,7 +269,7 @@ func (f *failOver) killControl() {
 	adding.Wait()
 	f.settle(k.back)
 	k.settled = time.Since(k.back)
-	f.Say("%v", k)
+	f.Logf("%v", k)
 }
 
 // watch waits until another node is the control unit, as others believe, too, and a new host is granted.
@@ -322,7 +322,7 @@ func (f *failOver) finish() {
 	ctx, cancel := context.WithTimeoutCause(f.Context(), 10*failOverMost, fmt.Errorf("the crawl has no end after %v",
 		10*failOverMost))
 	defer cancel()
-	if err := f.Ended(ctx, f.client); err != nil {
+	if err := f.WaitEnd(ctx, f.client); err != nil {
 		f.fail(err)
 	}
 }

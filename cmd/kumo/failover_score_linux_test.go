@@ -29,10 +29,10 @@ func (f *failOver) judge() {
 		if _, k.silent = log.Stall(k.at, k.back); k.waiting == 0 {
 			k.silent = 0
 		}
-		f.Logf("at %v %v", k.at.Sub(f.Begun).Round(time.Second), k)
+		f.Logf("at %v %v", k.at.Sub(f.Started).Round(time.Second), k)
 	}
 	f.Logf("KUMO_TEST_SEED=%d: %d requests in %v, %d of %d reachable URLs fetched, %d fetched again\n%s", f.seed, len(log),
-		time.Since(f.Begun).Round(time.Second), covered, truth, twice, f.table())
+		time.Since(f.Started).Round(time.Second), covered, truth, twice, f.table())
 	leads, granted, silent := f.measured(nil, (*killing).untilLed), f.measured(nil, (*killing).untilGranted),
 		f.measured(nil, (*killing).silence)
 	if leads.median > failOverMedian || leads.most > failOverLimit {

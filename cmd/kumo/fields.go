@@ -17,7 +17,7 @@ import (
 // loadFields reads the file of rules again each time: it may have changed. Who only looks into a crawl makes no
 // records.
 func (o *options) loadFields() (*job.Fields, error) {
-	if o.Fields == "" || o.idle {
+	if o.Fields == "" || o.noFetch {
 		return nil, nil
 	}
 	rules, err := fields.Load(o.Fields)
@@ -34,7 +34,7 @@ func (o *options) loadFields() (*job.Fields, error) {
 // of what is read. A page for which no rule is costs a look at its URL.
 func recordsOf(rules *fields.Rules, shares func() crawl.Shares) *job.Fields {
 	places := sync.OnceValue(func() chan struct{} { return make(chan struct{}, shares().Texts()) })
-	most := sync.OnceValue(func() int { return mostText(shares()) })
+	most := sync.OnceValue(func() int { return maxTextBody(shares()) })
 	readers := sync.Pool{New: func() any { return rules.NewReader() }}
 	tally := fields.NewTally()
 	read := func(resp *page.Response, pg *page.Page) ([]page.Fields, error) {

@@ -38,9 +38,9 @@ func checkFilters(c *setting.Filter) error {
 }
 
 // filters are the programs, and scripts, that a crawl asks.
-type filters []asked
+type filters []programFilter
 
-type asked interface {
+type programFilter interface {
 	ask.Filter
 	Resume(was stats.FilterCounts)
 	Counts() stats.FilterCounts
@@ -50,7 +50,7 @@ type asked interface {
 // isScript reports whether a command is a file in Starlark, which runs in this process.
 func isScript(command string) bool { return strings.HasSuffix(command, ".star") }
 
-func openFilter(ctx context.Context, cfg filter.Config) (asked, error) {
+func openFilter(ctx context.Context, cfg filter.Config) (programFilter, error) {
 	if isScript(cfg.Command) {
 		return star.Open(cfg)
 	}
@@ -94,13 +94,13 @@ func (all filters) close() {
 	ended.Wait()
 }
 
-func (all filters) join(j *job.Job) {
+func (all filters) addTo(j *job.Job) {
 	if len(all) == 0 {
 		return
 	}
 	j.Hooks = ask.Hooks(all)
 	j.AnchorText = j.Hooks.Link != nil
-	j.Filters = &job.Filters{Records: j.Hooks.Record != nil, Restore: all.goOn, Counts: all.counts}
+	j.Filters = &job.Filters{Records: j.Hooks.Record != nil, Restore: all.resumeCounts, Counts: all.counts}
 }
 
 func (all filters) counts() (counts []stats.FilterCounts) {
@@ -110,7 +110,7 @@ func (all filters) counts() (counts []stats.FilterCounts) {
 	return counts
 }
 
-func (all filters) goOn(was []stats.FilterCounts) {
+func (all filters) resumeCounts(was []stats.FilterCounts) {
 	for _, p := range all {
 		for _, c := range was {
 			if c.Filter == p.Name() {

@@ -14,7 +14,7 @@ import (
 func flagError(cmd *cobra.Command, err error) error {
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
 	if !ok || unknown.GetSpecifiedShortnames() != "" {
-		return &usage{plainly(err)}
+		return &usage{clarifyFlagError(err)}
 	}
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -28,8 +28,8 @@ func flagError(cmd *cobra.Command, err error) error {
 	return &usage{err}
 }
 
-// plainly says of a flag's value that is no number what is wanted, for which the library has words of its own.
-func plainly(err error) error {
+// clarifyFlagError says of a flag's value that is no number what is wanted, for which the library has words of its own.
+func clarifyFlagError(err error) error {
 	invalid, is := errors.AsType[*pflag.InvalidValueError](err)
 	number, of := errors.AsType[*strconv.NumError](err)
 	switch {

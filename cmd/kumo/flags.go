@@ -21,14 +21,14 @@ import (
 // options are the settings of kumo crawl, and how a command uses them.
 type options struct {
 	setting.Values
-	idle      bool     // the command fetches nothing, so it needs no secrets
+	noFetch   bool     // the command fetches nothing, so it needs no secrets
 	seedFiles []string // what earlier runs' seeds came from
 	warnings  []string // of how the settings were read
 	inherited []string // settings of the earlier run that apply, as flags
 	place     string   // the URL of the place that files are uploaded to; "" if they stay in the folder
-	mirrored  string   // the folder of the mirror whose crawl this is
+	mirrorDir string   // the folder of the mirror whose crawl this is
 	noReport  bool     // the report is printed by the caller
-	pipes     bool     // --out may be -
+	allowPipe bool     // --out may be -
 }
 
 func (o *options) bind(f *pflag.FlagSet) {
@@ -81,7 +81,7 @@ func (o *options) finish() (err error) {
 	if j.Fields, err = o.loadFields(); err != nil {
 		return err
 	}
-	if !o.idle {
+	if !o.noFetch {
 		if err := checkFilters(&o.Filter); err != nil {
 			return err
 		}
@@ -96,7 +96,7 @@ func (o *options) check() error {
 		return usagef("--user-agent and --contact cannot have control characters: they are sent in a header")
 	case j.Contact != "" && !isContact(j.Contact):
 		return usagef("--contact %q: give a URL such as https://example.org/bot, or a mail address", j.Contact)
-	case j.Memory > 0 && j.Memory < leastMemory:
+	case j.Memory > 0 && j.Memory < minMemory:
 		return usagef("--memory %s: give at least 1MiB, or 0 for the default", setting.Size(&j.Memory).String())
 	case j.Fetch.DNSServer != "" && fetch.CheckDNSServer(j.Fetch.DNSServer) != nil:
 		return usagef("--dns-server %w", fetch.CheckDNSServer(j.Fetch.DNSServer))
@@ -124,16 +124,16 @@ func (o *options) check() error {
 		return usagef("--outage-wait cannot be negative")
 	case j.Crawl.Pages < 0 || j.Crawl.PagesPerHost < 0 || j.Crawl.Time < 0 || j.Crawl.Rate < 0:
 		return usagef("a limit cannot be negative")
-	case j.Crawl.NoTraps && boundOfDomains(&j.Crawl) != "":
+	case j.Crawl.NoTraps && domainBoundFlag(&j.Crawl) != "":
 		return usagef("--no-traps does not go with --%s, which it lifts: leave it out, or give it with 0",
-			boundOfDomains(&j.Crawl))
+			domainBoundFlag(&j.Crawl))
 	case o.Verbose && o.Quiet:
 		return usagef("--verbose and --quiet do not go together")
 	}
 	return nil
 }
 
-const leastMemory = 1 << 20
+const minMemory = 1 << 20
 
 func isContact(text string) bool {
 	if u, err := url.Parse(text); err == nil && (u.Scheme == "http" || u.Scheme == "https") {
@@ -143,8 +143,8 @@ func isContact(text string) bool {
 	return err == nil && a.Name == ""
 }
 
-// boundOfDomains is a bound that somebody has set, by its flag.
-func boundOfDomains(c *crawl.Config) string {
+// domainBoundFlag is a bound that somebody has set, by its flag.
+func domainBoundFlag(c *crawl.Config) string {
 	switch {
 	case c.PagesPerDomain > 0 && c.PagesPerDomain != crawl.DefaultPagesPerDomain:
 		return crawl.RulePagesPerDomain
@@ -190,7 +190,7 @@ func hasControl(s string) bool { return strings.ContainsFunc(s, unicode.IsContro
 
 // loadLogins reads the file again each time: it may have changed. Who only looks into a crawl logs in nowhere.
 func (o *options) loadLogins() (*login.Config, error) {
-	if o.Login == "" || o.idle {
+	if o.Login == "" || o.noFetch {
 		return nil, nil
 	}
 	c, err := login.Load(o.Login)

@@ -21,16 +21,16 @@ import (
 )
 
 // A following is the sinks that are sent a crawl's records while it runs.
-type following struct {
-	all    []*follow.Follower
-	index  *follow.Follower // nil: there is none
-	dir    string
-	group  errgroup.Group
-	cancel context.CancelFunc
+type followerGroup struct {
+	followers []*follow.Follower
+	index     *follow.Follower // nil: there is none
+	dir       string
+	group     errgroup.Group
+	cancel    context.CancelFunc
 }
 
-func (o *options) follow(ctx context.Context, show *show) (*following, error) {
-	f := &following{dir: o.Job.Dir, cancel: func() {}}
+func (o *options) follow(ctx context.Context, show *console) (*followerGroup, error) {
+	f := &followerGroup{dir: o.Job.Dir, cancel: func() {}}
 	if len(o.Sinks) > 0 && o.Job.Dir == "" {
 		return nil, usagef("--sink does not go with -o -: what is sent is read from a crawl's folder")
 	}
@@ -41,8 +41,8 @@ func (o *options) follow(ctx context.Context, show *show) (*following, error) {
 		if o.Job.Dir == "" || !o.Job.Writes(job.JSONL) {
 			return nil, usagef("--index needs a folder with pages.jsonl, which --format has to name: jsonl")
 		}
-		f.index = sinks.FollowIndex(o.Job.Dir, sayIndex(show))
-		f.all, o.Job.Stores = append(f.all, f.index), append(o.Job.Stores, f.index)
+		f.index = sinks.FollowIndex(o.Job.Dir, indexErrorLogger(show))
+		f.followers, o.Job.Stores = append(f.followers, f.index), append(o.Job.Stores, f.index)
 	}
 	for n, at := range o.Sinks {
 		if slices.Contains(o.Sinks[:n], at) {
@@ -55,59 +55,59 @@ func (o *options) follow(ctx context.Context, show *show) (*following, error) {
 		if err != nil {
 			return nil, err
 		}
-		f.all = append(f.all, one)
+		f.followers = append(f.followers, one)
 		o.Job.Stores = append(o.Job.Stores, one)
 	}
-	if len(f.all) > 0 {
+	if len(f.followers) > 0 {
 		o.Job.Sinks = f.status
 	}
 	return f, nil
 }
 
-func sayIndex(show *show) func(error) {
+func indexErrorLogger(show *console) func(error) {
 	return func(err error) {
 		show.log.Warn("the index takes no pages: they wait in the crawl's folder, and it is tried again or made anew", "why",
 			err.Error())
 	}
 }
 
-func (f *following) start(ctx context.Context) error {
-	for _, one := range f.all {
+func (f *followerGroup) start(ctx context.Context) error {
+	for _, one := range f.followers {
 		if err := one.Begin(); err != nil {
 			return err
 		}
 	}
 	ctx, f.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	for _, one := range f.all {
+	for _, one := range f.followers {
 		f.group.Go(func() error { return one.Run(ctx) })
 	}
 	return nil
 }
 
-// lastWords is how long a sink has to take the rest of a crawl that a person has ended.
-const lastWords = 5 * time.Second
+// finalFlushTimeout is how long a sink has to take the rest of a crawl that a person has ended.
+const finalFlushTimeout = 5 * time.Second
 
 // finish waits until the sinks have all, or take nothing any more; of a crawl that a person ends, not for long.
-func (f *following) finish(ctx context.Context) error {
-	for _, one := range f.all {
+func (f *followerGroup) finish(ctx context.Context) error {
+	for _, one := range f.followers {
 		one.End()
 	}
-	stop := context.AfterFunc(ctx, func() { time.AfterFunc(lastWords, f.cancel) })
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(finalFlushTimeout, f.cancel) })
 	defer stop()
 	err := f.group.Wait()
 	f.cancel()
 	return follow.Advise(err, f.dir)
 }
 
-func (f *following) status() (all []stats.Sink) {
-	for _, one := range f.all {
+func (f *followerGroup) status() (all []stats.Sink) {
+	for _, one := range f.followers {
 		all = append(all, one.Status())
 	}
 	return all
 }
 
-func (f *following) print(w io.Writer) {
-	for _, one := range f.all {
+func (f *followerGroup) printSinks(w io.Writer) {
+	for _, one := range f.followers {
 		s := one.Status()
 		if one == f.index {
 			printIndexed(w, s)
@@ -129,9 +129,9 @@ func printIndexed(w io.Writer, s stats.Sink) {
 	fmt.Fprintf(w, "  %-9s %s\n", "index", text)
 }
 
-// isBehind reports whether a crawl has ended and a sink has not all of it.
-func isBehind(err error) bool {
-	_, is := errors.AsType[*follow.ErrBehind](err)
+// isSinkBehind reports whether a crawl has ended and a sink has not all of it.
+func isSinkBehind(err error) bool {
+	_, is := errors.AsType[*follow.BacklogError](err)
 	return is
 }
 

@@ -60,7 +60,7 @@ func indexCommand() *cobra.Command {
 			} else if err := uploads.CheckLocal(args[0], "kumo index"); err != nil {
 				return err
 			}
-			line := lineOn(os.Stderr, !quiet)
+			line := newProgressLine(os.Stderr, !quiet)
 			begin := time.Now()
 			x.Warn = func(err error) { fmt.Fprintln(cmd.ErrOrStderr(), "kumo:", named(err)) }
 			x.Progress = func(s stats.Sink) {
@@ -84,19 +84,19 @@ func indexCommand() *cobra.Command {
 
 // A nodeIndex is the index of a node's part in a crawl, which is another one after the node has lost its place.
 type nodeIndex struct {
-	mu    sync.Mutex
-	dir   string
-	all   []*follow.Follower
-	now   *follow.Follower // that of the part under way; nil: there was none
-	over  chan struct{}    // closed when now is done
-	err   error
-	group sync.WaitGroup
-	ctx   context.Context // of all that follow
-	end   context.CancelFunc
+	mu        sync.Mutex
+	dir       string
+	followers []*follow.Follower
+	current   *follow.Follower // that of the part under way; nil: there was none
+	done      chan struct{}    // closed when now is done
+	err       error
+	group     sync.WaitGroup
+	ctx       context.Context // of all that follow
+	cancel    context.CancelFunc
 }
 
-// join has the records of a job indexed, if a node opens a part with it: jobs are made for other ends, too.
-func (x *nodeIndex) join(j *job.Job, wanted bool, said func(error)) {
+// addTo has the records of a job indexed, if a node opens a part with it: jobs are made for other ends, too.
+func (x *nodeIndex) addTo(j *job.Job, wanted bool, said func(error)) {
 	if !wanted {
 		return
 	}
@@ -105,20 +105,20 @@ func (x *nodeIndex) join(j *job.Job, wanted bool, said func(error)) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.ctx == nil {
-		x.ctx, x.end = context.WithCancel(context.Background())
+		x.ctx, x.cancel = context.WithCancel(context.Background())
 	}
-	x.dir, x.all = j.Dir, append(x.all, f)
+	x.dir, x.followers = j.Dir, append(x.followers, f)
 	x.group.Go(func() { x.follow(f, said) })
 }
 
 // follow follows a part, once that of the part before is done.
 func (x *nodeIndex) follow(f *follow.Follower, said func(error)) {
-	if !f.Await(x.ctx) {
+	if !f.WaitForData(x.ctx) {
 		return
 	}
 	x.mu.Lock()
-	last, before, over := x.now, x.over, make(chan struct{})
-	x.now, x.over = f, over
+	last, before, over := x.current, x.done, make(chan struct{})
+	x.current, x.done = f, over
 	x.mu.Unlock()
 	defer close(over)
 	if last != nil {
@@ -133,7 +133,7 @@ func (x *nodeIndex) follow(f *follow.Follower, said func(error)) {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.now == f {
+	if x.current == f {
 		x.err = err
 	} else if err != nil {
 		said(err)
@@ -143,22 +143,22 @@ func (x *nodeIndex) follow(f *follow.Follower, said func(error)) {
 // finish waits until all is indexed; of a node that a person ends, not for long.
 func (x *nodeIndex) finish(ctx context.Context, out io.Writer, quiet bool) error {
 	x.mu.Lock()
-	for _, f := range x.all {
+	for _, f := range x.followers {
 		f.End()
 	}
 	x.mu.Unlock()
-	stop := context.AfterFunc(ctx, func() { time.AfterFunc(lastWords, x.stop) })
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(finalFlushTimeout, x.stop) })
 	defer stop()
 	x.group.Wait()
 	x.stop()
-	if x.now != nil && !quiet {
-		printIndexed(out, x.now.Status())
+	if x.current != nil && !quiet {
+		printIndexed(out, x.current.Status())
 	}
 	return follow.Advise(x.err, x.dir)
 }
 
 func (x *nodeIndex) stop() {
-	if x.end != nil {
-		x.end()
+	if x.cancel != nil {
+		x.cancel()
 	}
 }

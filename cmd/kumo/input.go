@@ -20,7 +20,7 @@ func (o *options) readInput(ctx context.Context) error {
 	}
 	said := time.Now()
 	f, err := seeds.OpenFile(ctx, o.InputFile, os.Stdin, func(lines int64) {
-		if o.Quiet || time.Since(said) < saySeeds {
+		if o.Quiet || time.Since(said) < seedLogInterval {
 			return
 		}
 		said = time.Now()
@@ -45,8 +45,8 @@ func (o *options) readInput(ctx context.Context) error {
 	return nil
 }
 
-// saySeeds is how often a person is told that seeds are still being read.
-const saySeeds = 2 * time.Second
+// seedLogInterval is how often a person is told that seeds are still being read.
+const seedLogInterval = 2 * time.Second
 
 func closeInput(j *job.Job) error {
 	if j.File == nil {

@@ -63,7 +63,7 @@ func linksCommand() *cobra.Command {
 	f.BoolVar(&o.jsonl, "jsonl", false, "answer in JSON, a line for each link")
 	f.BoolVar(&o.external, "check-external", false,
 		"ask hosts that the crawl has not visited for what pages link to there")
-	f.VarP(counted(&o.most, 10_000), "external-limit", "", "check so many URLs in one go; the rest waits for the next")
+	f.VarP(newLimitFlag(&o.most, 10_000), "external-limit", "", "check so many URLs in one go; the rest waits for the next")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "do not say how far it is")
 	f.StringVar(&o.temp, "temp", "", "sort in this `FOLDER` (default: the system's for temporary files)")
 	return orOut(cmd)
@@ -101,12 +101,12 @@ func (o *linksOptions) run(cmd *cobra.Command, dir string) (err error) {
 	if _, err := savedIn(dir); err != nil {
 		return err
 	}
-	of, err := settled(cmd.Context(), dir)
+	of, err := savedOptions(cmd.Context(), dir)
 	if err != nil {
 		return err
 	}
 	cfg := links.Config{Dir: dir, Disk: src.Disk, Temp: o.temp, Canon: of.Job.Crawl.Canon}
-	line := lateLine(os.Stderr, !o.quiet)
+	line := delayedLine(os.Stderr, !o.quiet)
 	if line.w != nil {
 		cfg.Progress = func(p links.Progress) {
 			if p.Step == "other sites" {
@@ -152,11 +152,11 @@ func urlArg(arg string) (string, error) {
 
 func (o *linksOptions) check(cmd *cobra.Command, f *links.Finder, j *job.Job) error {
 	done, err := f.CheckExternal(cmd.Context(), links.Checker{Fetch: j.FetchConfig(), Agent: job.Agent,
-		Robots: !j.Crawl.IgnoreRobots, Delay: j.Frontier.Delay, MaxDelay: j.Frontier.MaxDelay, Most: o.most, Hosts: 16})
+		Robots: !j.Crawl.IgnoreRobots, Delay: j.Frontier.Delay, MaxDelay: j.Frontier.MaxDelay, MaxURLs: o.most, Concurrency: 16})
 	if !o.quiet && err == nil {
 		left := ""
-		if done.Left > 0 {
-			left = fmt.Sprintf("; %s more for the next time", stats.Grouped(done.Left))
+		if done.Remaining > 0 {
+			left = fmt.Sprintf("; %s more for the next time", stats.Grouped(done.Remaining))
 		}
 		fmt.Fprintf(cmd.ErrOrStderr(), "kumo: %s of other sites checked%s\n", stats.Count(done.Checked, "URLs"), left)
 	}

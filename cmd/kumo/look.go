@@ -22,38 +22,38 @@ import (
 
 // The verbs that look into a crawl, whether it runs or not.
 
-const lookLong = `
+const viewLong = `
 
 It asks the crawl if it runs, which goes on undisturbed, and reads its folder if not; a crawl that is started
 meanwhile waits.`
 
 func hostsCommand() *cobra.Command {
 	var n int
-	cmd := lookCommand("hosts [FOLDER]", "List the hosts of a crawl where URLs wait", nil,
-		func(l *lookup, _ []string) error {
-			return text.Hosts(l.w, l.json, l.look.Hosts(l.ctx, n))
+	cmd := newViewCommand("hosts [FOLDER]", "List the hosts of a crawl where URLs wait", nil,
+		func(l *viewCommand, _ []string) error {
+			return text.Hosts(l.w, l.json, l.crawlView.Hosts(l.ctx, n))
 		})
-	cmd.Flags().VarP(counted(&n, 20), "number", "n", "list this many, those with most URLs first")
-	cmd.Long = "List the hosts of a crawl where URLs wait, with their next time and what they wait for." + lookLong
+	cmd.Flags().VarP(newLimitFlag(&n, 20), "number", "n", "list this many, those with most URLs first")
+	cmd.Long = "List the hosts of a crawl where URLs wait, with their next time and what they wait for." + viewLong
 	return orArgument(cmd)
 }
 
 func queueCommand() *cobra.Command {
 	var n int
-	cmd := lookCommand("queue HOST", "List the URLs that wait at a host", cobra.ExactArgs(1),
-		func(l *lookup, args []string) error {
+	cmd := newViewCommand("queue HOST", "List the URLs that wait at a host", cobra.ExactArgs(1),
+		func(l *viewCommand, args []string) error {
 			host, err := hostArg(args[0])
 			if err != nil {
 				return err
 			}
-			if err := l.knowHost(host); err != nil {
+			if err := l.checkHost(host); err != nil {
 				return err
 			}
-			return text.Queue(l.w, l.json, l.look.Queue(l.ctx, host, n))
+			return text.Queue(l.w, l.json, l.crawlView.Queue(l.ctx, host, n))
 		})
-	cmd.Flags().VarP(counted(&n, 20), "number", "n", "list this many, 10,000 at most, in the order in which they are "+
+	cmd.Flags().VarP(newLimitFlag(&n, 20), "number", "n", "list this many, 10,000 at most, in the order in which they are "+
 		"to be fetched")
-	cmd.Long = "List the URLs that wait at a host: example.com, or example.com:8080." + lookLong
+	cmd.Long = "List the URLs that wait at a host: example.com, or example.com:8080." + viewLong
 	return cmd
 }
 
@@ -61,39 +61,39 @@ func seenCommand() *cobra.Command {
 	var n int
 	var prefix string
 	var cmd *cobra.Command
-	cmd = lookCommand("seen [--prefix URL]", "List the known URLs that begin with a prefix", cobra.MaximumNArgs(1),
-		func(l *lookup, args []string) error {
+	cmd = newViewCommand("seen [--prefix URL]", "List the known URLs that begin with a prefix", cobra.MaximumNArgs(1),
+		func(l *viewCommand, args []string) error {
 			prefix += strings.Join(args, "")
-			listed, err := text.Known(l.w, l.json, l.look.Seen(l.ctx, prefix, n))
+			listed, err := text.Known(l.w, l.json, l.crawlView.Seen(l.ctx, prefix, n))
 			if err == nil && listed == 0 {
 				fmt.Fprintf(cmd.ErrOrStderr(), "kumo: the crawl knows no URL that begins with %q\n", prefix)
 			}
 			return err
 		})
 	cmd.Flags().StringVar(&prefix, "prefix", "", "list those that begin with `URL`; it may stand without the flag, too")
-	cmd.Flags().VarP(counted(&n, 100), "number", "n", "list this many, in order")
+	cmd.Flags().VarP(newLimitFlag(&n, 100), "number", "n", "list this many, in order")
 	cmd.Long = "List the URLs that a crawl has met and that begin with a prefix, each with its state, depth, status " +
-		"and time." + lookLong
+		"and time." + viewLong
 	return cmd
 }
 
 func topCommand() *cobra.Command {
 	var n int
 	by := "url"
-	cmd := lookCommand("top [FOLDER]", "List the most important URLs, or hosts, of a crawl", nil,
-		func(l *lookup, _ []string) error {
+	cmd := newViewCommand("top [FOLDER]", "List the most important URLs, or hosts, of a crawl", nil,
+		func(l *viewCommand, _ []string) error {
 			bySite := by == "host"
-			return text.Top(l.w, l.json, bySite, l.look.Top(l.ctx, n, bySite))
+			return text.Top(l.w, l.json, bySite, l.crawlView.Top(l.ctx, n, bySite))
 		})
 	f := cmd.Flags()
 	f.Var(setting.Choice(&by, []string{"url", "host"}), "by", "list URLs, or each host by its most important URL")
-	f.VarP(counted(&n, 20), "number", "n", "list this many")
+	f.VarP(newLimitFlag(&n, 20), "number", "n", "list this many")
 	cmd.Long = `List the most important of all URLs that a crawl knows, fetched or not.
 
 How important a URL is the crawl's --order says: by the links that were found so far, or by its depth. What --prefer
 adds is not in it. It goes through all known URLs, so it takes some seconds for each ten million. With --by host there
 is a line for each scheme and host: its most important URL, the sum over all that are known there, how many these are,
-and how many of them were not fetched.` + lookLong
+and how many of them were not fetched.` + viewLong
 	return orArgument(cmd)
 }
 
@@ -110,14 +110,14 @@ func hostArg(arg string) (string, error) {
 	return u.Canonical().Host(), nil
 }
 
-// knowHost ends with an error if the crawl has met no URL of a host.
-func (l *lookup) knowHost(host string) error {
+// checkHost ends with an error if the crawl has met no URL of a host.
+func (l *viewCommand) checkHost(host string) error {
 	for _, scheme := range []string{"http", "https"} {
-		for _, err := range l.look.Seen(l.ctx, scheme+"://"+host+"/", 1) {
+		for _, err := range l.crawlView.Seen(l.ctx, scheme+"://"+host+"/", 1) {
 			return err
 		}
 	}
-	for _, err := range l.look.Queue(l.ctx, host, 1) {
+	for _, err := range l.crawlView.Queue(l.ctx, host, 1) {
 		return err
 	}
 	return fmt.Errorf("the crawl does not know the host %q: name it as kumo hosts lists it, with its port if it has one",
@@ -125,24 +125,24 @@ func (l *lookup) knowHost(host string) error {
 }
 
 // A lookup is what a verb needs to answer.
-type lookup struct {
-	ctx  context.Context
-	w    io.Writer
-	json bool
-	look *inspect.View
+type viewCommand struct {
+	ctx       context.Context
+	w         io.Writer
+	json      bool
+	crawlView *inspect.View
 }
 
-// lookCommand makes a verb that looks into the crawl that --out names.
-func lookCommand(use, short string, args cobra.PositionalArgs, run func(*lookup, []string) error) *cobra.Command {
+// newViewCommand makes a verb that looks into the crawl that --out names.
+func newViewCommand(use, short string, args cobra.PositionalArgs, run func(*viewCommand, []string) error) *cobra.Command {
 	var dir string
-	l := &lookup{}
+	l := &viewCommand{}
 	cmd := &cobra.Command{Use: use, Short: short, Args: usageArgs(args)}
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		l.ctx, l.w = cmd.Context(), cmd.OutOrStdout()
-		if l.look, err = openLook(l.ctx, dir); err != nil {
+		if l.crawlView, err = openView(l.ctx, dir); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, l.look.Close()) }()
+		defer func() { err = errors.Join(err, l.crawlView.Close()) }()
 		return run(l, args)
 	}
 	cmd.Flags().StringVarP(&dir, "out", "o", "", "the crawl's `FOLDER` (needed)")
@@ -150,7 +150,7 @@ func lookCommand(use, short string, args cobra.PositionalArgs, run func(*lookup,
 	return cmd
 }
 
-func openLook(ctx context.Context, dir string) (*inspect.View, error) {
+func openView(ctx context.Context, dir string) (*inspect.View, error) {
 	if dir == "" {
 		return nil, usagef("which crawl? name its folder with --out")
 	}
@@ -160,7 +160,7 @@ func openLook(ctx context.Context, dir string) (*inspect.View, error) {
 	if _, err := savedIn(dir); err != nil {
 		return nil, err
 	}
-	return wire.Inspect(ctx, dir, func() (*job.Job, error) { return settledJob(ctx, dir) })
+	return wire.Inspect(ctx, dir, func() (*job.Job, error) { return savedJob(ctx, dir) })
 }
 
 func savedIn(dir string) ([]settings.Setting, error) {
@@ -171,18 +171,18 @@ func savedIn(dir string) ([]settings.Setting, error) {
 	return saved, err
 }
 
-// settled returns the options of the crawl in dir, as its settings and more flags have them.
-func settled(ctx context.Context, dir string, more ...string) (*options, error) {
-	o := &options{idle: true}
+// savedOptions returns the options of the crawl in dir, as its settings and more flags have them.
+func savedOptions(ctx context.Context, dir string, more ...string) (*options, error) {
+	o := &options{noFetch: true}
 	flags := crawlFlags(o)
 	if err := flags.Parse(append([]string{"--out", dir}, more...)); err != nil {
 		return nil, err
 	}
-	return o, o.settle(ctx, flags, nil)
+	return o, o.resolve(ctx, flags, nil)
 }
 
-func settledJob(ctx context.Context, dir string) (*job.Job, error) {
-	o, err := settled(ctx, dir)
+func savedJob(ctx context.Context, dir string) (*job.Job, error) {
+	o, err := savedOptions(ctx, dir)
 	if o == nil {
 		return nil, err
 	}

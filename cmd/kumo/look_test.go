@@ -25,7 +25,7 @@ func TestACrawlStartsDuringALook(t *testing.T) {
 	if out, err := begin.CombinedOutput(); begin.ProcessState.ExitCode() != exitLimit {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	look, err := openLook(t.Context(), dir)
+	look, err := openView(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func TestACrawlStartsDuringALook(t *testing.T) {
 		t.Fatal(err)
 	}
 	words := bufio.NewScanner(said)
-	for words.Scan() && !strings.Contains(words.Text(), "waiting for a look into "+dir) {
+	for words.Scan() && !strings.Contains(words.Text(), "waiting for a reader of "+dir) {
 	}
 	second := exec.Command(kumoProgram(t), "crawl", "-q", "-o", dir)
 	if out, err := second.CombinedOutput(); second.ProcessState.ExitCode() != exitFailed ||

@@ -76,10 +76,10 @@ func run(args []string) int {
 	}
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
-	if err != nil && !quietEnd(err) {
-		err = meant(err, args)
+	if err != nil && !isReported(err) {
+		err = withSuggestion(err, args)
 		fmt.Fprintf(os.Stderr, "kumo: %v\n", err)
-		if vfs.IsFull(err) && !errors.Is(err, upload.ErrWaits) {
+		if vfs.IsFull(err) && !errors.Is(err, upload.ErrIncomplete) {
 			fmt.Fprintln(os.Stderr, "the disk is full: make room and give the same command again")
 		}
 		if do := advice.Of(err); do != "" {
@@ -118,9 +118,9 @@ func addVerbs(root *cobra.Command) {
 	root.SetCompletionCommandGroupID("self")
 }
 
-// oneSignal is how long after the first signal another one is taken for the same: some programs signal a process and
+// repeatedSignal is how long after the first signal another one is taken for the same: some programs signal a process and
 // its group.
-const oneSignal = 500 * time.Millisecond
+const repeatedSignal = 500 * time.Millisecond
 
 // interruptible returns a context that ends with the first SIGINT, SIGTERM or SIGHUP; the second ends the process at
 // once.
@@ -133,7 +133,7 @@ func interruptible() (context.Context, func()) {
 		cancel()
 		for first := time.Now(); ; {
 			<-signals
-			if time.Since(first) > oneSignal {
+			if time.Since(first) > repeatedSignal {
 				fmt.Fprintln(os.Stderr, "kumo: ended at once by a second signal; the same command goes on")
 				os.Exit(exitInterrupted)
 			}
@@ -148,8 +148,8 @@ type usage struct{ err error }
 func (u *usage) Error() string { return u.err.Error() }
 func (u *usage) Unwrap() error { return u.err }
 
-// meant adds to an error what was meant by who left the command out.
-func meant(err error, args []string) error {
+// withSuggestion adds to an error what was meant by who left the command out.
+func withSuggestion(err error, args []string) error {
 	if len(args) == 0 || !strings.HasPrefix(err.Error(), "unknown command") || !strings.Contains(args[0], "://") {
 		return err
 	}
@@ -173,21 +173,21 @@ func exitCode(err error) int {
 		return exitInterrupted
 	case errors.Is(err, policy.ErrLimit):
 		return exitLimit
-	case vfs.IsFull(err) && !errors.Is(err, upload.ErrWaits): // a place may be full, too
+	case vfs.IsFull(err) && !errors.Is(err, upload.ErrIncomplete): // a place may be full, too
 		return exitDiskFull
-	case errors.Is(err, errNothing), errors.Is(err, batch.ErrNothing), errors.Is(err, crawl.ErrNoProxy):
+	case errors.Is(err, errNothing), errors.Is(err, batch.ErrNothingFetched), errors.Is(err, crawl.ErrNoProxy):
 		return exitNothing
 	case errors.Is(err, errGaveUp), errors.Is(err, crawl.ErrOffline):
 		return exitUnreached
-	case isBehind(err), errors.Is(err, upload.ErrWaits), errors.Is(err, upload.ErrTaken):
+	case isSinkBehind(err), errors.Is(err, upload.ErrIncomplete), errors.Is(err, upload.ErrInUse):
 		return exitBehind
 	}
 	return exitFailed
 }
 
-// quietEnd reports whether an error needs no word, because the report has said it.
-func quietEnd(err error) bool {
-	if errors.Is(err, upload.ErrWaits) || errors.Is(err, upload.ErrTaken) {
+// isReported reports whether an error needs no word, because the report has said it.
+func isReported(err error) bool {
+	if errors.Is(err, upload.ErrIncomplete) || errors.Is(err, upload.ErrInUse) {
 		return false
 	}
 	return errors.Is(err, context.Canceled) || errors.Is(err, policy.ErrLimit)

@@ -27,8 +27,8 @@ func manCommand() *cobra.Command {
 			}
 			root := cmd.Root()
 			root.DisableAutoGenTag = true // the same version gives the same bytes
-			eachCommand(root, asWritten)
-			head := &doc.GenManHeader{Section: "1", Source: "kumo " + job.Version, Manual: "kumo", Date: builtFrom()}
+			eachCommand(root, keepLineBreaks)
+			head := &doc.GenManHeader{Section: "1", Source: "kumo " + job.Version, Manual: "kumo", Date: commitTime()}
 			if err := doc.GenManTree(root, head, dir); err != nil {
 				return fmt.Errorf("write manual pages to %s: %w", dir, err)
 			}
@@ -40,8 +40,8 @@ func manCommand() *cobra.Command {
 		}}
 }
 
-// builtFrom is when the commit was made that kumo was built from; nil, which is today, where that is not known.
-func builtFrom() *time.Time {
+// commitTime is when the commit was made that kumo was built from; nil, which is today, where that is not known.
+func commitTime() *time.Time {
 	info, _ := debug.ReadBuildInfo()
 	at, err := time.Parse(time.RFC3339, buildSettings(info)["vcs.time"])
 	if err != nil {
@@ -50,7 +50,7 @@ func builtFrom() *time.Time {
 	return &at
 }
 
-// asWritten has manual pages keep the columns of what is indented in a help text.
-func asWritten(cmd *cobra.Command) {
+// keepLineBreaks has manual pages keep the columns of what is indented in a help text.
+func keepLineBreaks(cmd *cobra.Command) {
 	cmd.Long = strings.ReplaceAll("\n"+cmd.Long, "\n  ", "\n      ")[1:] // as code in Markdown
 }

@@ -35,10 +35,10 @@ programs that send the token in the first folder's state/ui.json as Authorizatio
 kumo open prints it: its crawls are asked.
 
 With --allow-crawl there is one more tool, which crawls: one public host at a time, as its robots.txt wants, at most ` +
-	mostCrawled + `, into a
+	mcpCrawlLimits + `, into a
 folder of its own.`
 
-var mostCrawled = fmt.Sprintf("%d pages (--crawl-pages), %d MB (--crawl-size) and %d seconds", mcp.MaxPages,
+var mcpCrawlLimits = fmt.Sprintf("%d pages (--crawl-pages), %d MB (--crawl-size) and %d seconds", mcp.MaxPages,
 	mcp.MaxBytes/1_000_000, mcp.MaxSeconds)
 
 const mcpExample = `  kumo mcp crawls/example.com
@@ -49,16 +49,16 @@ const mcpExample = `  kumo mcp crawls/example.com
 
 type mcpServer struct {
 	flags   uiFlags
-	into    string // a folder for crawls that are made; "": none are
+	outDir  string // a folder for crawls that are made; "": none are
 	contact string
 	private bool
 	pages   int   // of one crawl at most
 	bytes   int64 // over the wire, of one crawl at most
 	log     *slog.Logger
 
-	process context.Context // ends when no more crawls are made
-	end     context.CancelFunc
-	making  sync.WaitGroup // has those that are made
+	process  context.Context // ends when no more crawls are made
+	cancel   context.CancelFunc
+	crawling sync.WaitGroup // has those that are made
 
 	mu      sync.Mutex // guards below
 	crawls  []ui.Crawl
@@ -79,7 +79,7 @@ func mcpCommand() *cobra.Command {
 	m.flags.bind(f, "listen")
 	l := f.Lookup("listen")
 	l.Usage, l.NoOptDefVal = "serve over HTTP at `ADDR`, below /mcp, to whoever has the first folder's token", ""
-	f.StringVar(&m.into, "allow-crawl", "", "offer a tool that crawls, into folders below `FOLDER`, given as "+
+	f.StringVar(&m.outDir, "allow-crawl", "", "offer a tool that crawls, into folders below `FOLDER`, given as "+
 		"--allow-crawl=FOLDER (alone: crawls)")
 	f.Lookup("allow-crawl").NoOptDefVal = "crawls"
 	f.StringVar(&m.contact, "contact", "", "with --allow-crawl: a `URL` or mail address where site owners can reach you")
@@ -102,7 +102,7 @@ func (m *mcpServer) run(ctx context.Context, args []string) error {
 	switch {
 	case len(args) == 0:
 		return usagef("which crawls? name their folders, or the URL of a web page of theirs")
-	case m.into == "" && (m.contact != "" || m.private || m.pages != mcp.MaxPages || m.bytes != mcp.MaxBytes):
+	case m.outDir == "" && (m.contact != "" || m.private || m.pages != mcp.MaxPages || m.bytes != mcp.MaxBytes):
 		return usagef(
 			"--contact, --allow-private, --crawl-pages and --crawl-size say how is crawled: give --allow-crawl, too",
 		)
@@ -113,13 +113,13 @@ func (m *mcpServer) run(ctx context.Context, args []string) error {
 		if err != nil || at.Host == "" || len(args) > 1 {
 			return usagef("%q: one URL of a web page is wanted, as kumo open prints it, or folders", strings.Join(args, " "))
 		}
-		if m.into != "" {
+		if m.outDir != "" {
 			return usagef("--allow-crawl makes crawls on this machine: name folders, not a URL")
 		}
 		cfg.REST, cfg.Crawls, cfg.Batches = mcp.Remote(at), true, true
 		first = at.Scheme + "://" + at.Host // without its token
 	default:
-		shown, late, err := shownIn(ctx, args)
+		shown, late, err := contentOf(ctx, args)
 		if err != nil {
 			return err
 		}
@@ -131,12 +131,12 @@ func (m *mcpServer) run(ctx context.Context, args []string) error {
 				shown.Experiments[0])
 		}
 		m.crawls, m.batches, dirs = shown.Crawls, shown.Batches, shown.dirs
-		cfg.Crawls, cfg.Batches = len(m.crawls) > 0 || m.into != "", len(m.batches) > 0
+		cfg.Crawls, cfg.Batches = len(m.crawls) > 0 || m.outDir != "", len(m.batches) > 0
 		m.serve()
-		m.process, m.end = context.WithCancel(ctx)
+		m.process, m.cancel = context.WithCancel(ctx)
 		defer m.close()
 		cfg.REST = mcp.Local(m.rest)
-		if m.into != "" {
+		if m.outDir != "" {
 			if m.contact == "" && !m.private {
 				m.log.Warn("no --contact is set: owners of the sites that are crawled cannot reach you, and some will block you")
 			}
@@ -191,7 +191,7 @@ func keepToken(dir, token string) error {
 	if dir == "" {
 		return errors.New("this user has no cache folder")
 	}
-	n, err := readNote(dir)
+	n, err := readUIRecord(dir)
 	if err != nil || n.Token == token {
 		return err
 	}
@@ -224,9 +224,9 @@ func (m *mcpServer) serve(more ...ui.Crawl) (name string) {
 // close ends crawls that are being made in order, and what answers.
 func (m *mcpServer) close() {
 	m.mu.Lock()
-	m.end()
+	m.cancel()
 	m.mu.Unlock()
-	m.making.Wait()
+	m.crawling.Wait()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, s := range m.servers {
@@ -235,33 +235,33 @@ func (m *mcpServer) close() {
 }
 
 // begin has a crawl end, in order, also when the process does, which waits for it.
-func (m *mcpServer) begin(ctx context.Context) (context.Context, func(), error) {
+func (m *mcpServer) newCrawlContext(ctx context.Context) (context.Context, func(), error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.process.Err() != nil {
 		return nil, nil, errors.New("kumo mcp is ending")
 	}
-	m.making.Add(1)
+	m.crawling.Add(1)
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(m.process, cancel)
-	return ctx, func() { stop(); cancel(); m.making.Done() }, nil
+	return ctx, func() { stop(); cancel(); m.crawling.Done() }, nil
 }
 
 // crawl makes a crawl, with the settings that kumo crawl has for who sets none, and within bounds.
-func (m *mcpServer) crawl(ctx context.Context, w mcp.Wanted) (_ *mcp.Made, err error) {
+func (m *mcpServer) crawl(ctx context.Context, w mcp.CrawlRequest) (_ *mcp.CrawlResult, err error) {
 	u, err := seeds.ParseWritten(w.URL)
 	if err != nil {
 		return nil, err
 	}
-	ctx, end, err := m.begin(ctx)
+	ctx, end, err := m.newCrawlContext(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer end()
-	if err := os.MkdirAll(m.into, 0o777); err != nil {
+	if err := os.MkdirAll(m.outDir, 0o777); err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp(m.into, job.NameOf(u)+"-")
+	dir, err := os.MkdirTemp(m.outDir, job.NameOf(u)+"-")
 	if err != nil {
 		return nil, err
 	}
@@ -275,7 +275,7 @@ func (m *mcpServer) crawl(ctx context.Context, w mcp.Wanted) (_ *mcp.Made, err e
 	}
 	o.Job.Fetch.OnlyPublic = !m.private
 	o.Job.Fetch.MaxBody = min(o.Job.Fetch.MaxBody, m.bytes) // the limit is looked at between answers
-	if err := o.settle(ctx, flags, []string{u.String()}); err != nil {
+	if err := o.resolve(ctx, flags, []string{u.String()}); err != nil {
 		return nil, err
 	}
 	o.Job.Warn = func(err error) { m.log.Warn(err.Error(), "crawl", dir) }
@@ -287,6 +287,6 @@ func (m *mcpServer) crawl(ctx context.Context, w mcp.Wanted) (_ *mcp.Made, err e
 	if err = errors.Join(err, c.Close()); err != nil && !errors.Is(err, policy.ErrLimit) {
 		return nil, fmt.Errorf("the crawl in %s has ended: %w", dir, err)
 	}
-	return &mcp.Made{Crawl: m.serve(lookInto(dir)), Folder: filepath.ToSlash(dir), Ended: report.Ended,
+	return &mcp.CrawlResult{Crawl: m.serve(crawlIn(dir)), Folder: filepath.ToSlash(dir), Ended: report.Ended,
 		Pages: report.Pages, Bytes: report.Bytes, Failed: report.Failed, Errors: report.Errors, Waiting: report.Waiting}, nil
 }

@@ -85,7 +85,7 @@ func crawlFromHomes(t *testing.T, ports string) {
 	const entrance = "11.0.0.1:7070" // of a network that counts as public; no packet leaves the lab
 	c.addNode(public, entrance, "--no-lan", "--reach", "public")
 	for i, h := range []*netlab.Host{public, c.desk, c.lab.Add(t, "ra"), c.lab.Add(t, "rb")} {
-		if err := h.Also(netip.MustParsePrefix(fmt.Sprintf("11.0.0.%d/24", i+1))); err != nil {
+		if err := h.AddAddress(netip.MustParsePrefix(fmt.Sprintf("11.0.0.%d/24", i+1))); err != nil {
 			t.Fatal(err)
 		}
 		if i < 2 {

@@ -60,7 +60,7 @@ func (o *options) mirror(ctx context.Context, out io.Writer, all *pflag.FlagSet,
 	if err != nil {
 		return err
 	}
-	if err := o.settleMirror(ctx, all, args, dir); err != nil {
+	if err := o.resolveMirror(ctx, all, args, dir); err != nil {
 		return err
 	}
 	free, err := target.Open(dir, "site", "") // which refuses what is not a mirror's
@@ -102,15 +102,15 @@ func mirrorPlace(args []string) (urls []string, dir string, err error) {
 	return args[:1], args[1], checkFolder("DIR", args[1])
 }
 
-func mirrorCrawl(dir string) string { return filepath.Join(dir, target.Own, "crawl") }
+func mirrorCrawl(dir string) string { return filepath.Join(dir, target.PrivateDir, "crawl") }
 
 func isMirror(dir string) bool {
 	_, err := os.Stat(mirrorCrawl(dir))
 	return err == nil
 }
 
-func (o *options) settleMirror(ctx context.Context, all *pflag.FlagSet, args []string, dir string) error {
-	o.Out, o.mirrored = mirrorCrawl(dir), dir
+func (o *options) resolveMirror(ctx context.Context, all *pflag.FlagSet, args []string, dir string) error {
+	o.Out, o.mirrorDir = mirrorCrawl(dir), dir
 	saved, err := folder.ReadSettings(o.Out)
 	if err != nil {
 		return err
@@ -123,5 +123,5 @@ func (o *options) settleMirror(ctx context.Context, all *pflag.FlagSet, args []s
 		}
 	}
 	o.Due = true
-	return o.settle(ctx, all, args)
+	return o.resolve(ctx, all, args)
 }

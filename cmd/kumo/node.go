@@ -69,23 +69,23 @@ const nodeExample = `  kumo node --crawl news                                   
   kumo node --crawl commons --strategy mesh --secret-file s --join 10.0.0.1:7070`
 
 // A noder is kumo node's flags.
-type noder struct {
+type nodeRunner struct {
 	clusterFlags
-	o        *options // those of a crawl that are a machine's
-	given    *pflag.FlagSet
-	name     string
-	listen   string
-	servers  int
-	preset   string
-	place    string
-	splitter string
-	slots    int
-	out      string
-	alone    bool // it runs the only server
-	mesh     meshFlags
-	asked    filters
-	up       atomic.Pointer[uploads.Upload] // of the last life; nil: none
-	index    nodeIndex
+	o          *options // those of a crawl that are a machine's
+	given      *pflag.FlagSet
+	name       string
+	listen     string
+	servers    int
+	preset     string
+	place      string
+	splitter   string
+	slots      int
+	out        string
+	onlyServer bool // it runs the only server
+	mesh       meshFlags
+	filters    filters
+	upload     atomic.Pointer[uploads.Upload] // of the last life; nil: none
+	index      nodeIndex
 }
 
 // meshFlags are those of a node of a crawl without a centre.
@@ -98,7 +98,7 @@ type meshFlags struct {
 }
 
 func nodeCommand() *cobra.Command {
-	n := &noder{o: &options{}, preset: "lan", place: "shard", mesh: meshFlags{reach: "auto"}}
+	n := &nodeRunner{o: &options{}, preset: "lan", place: "shard", mesh: meshFlags{reach: "auto"}}
 	cmd := &cobra.Command{Use: "node --crawl NAME [flags]", Short: "Run a node of a crawl", Long: nodeLong,
 		Example: nodeExample, Args: cobra.NoArgs, DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -150,8 +150,8 @@ func nodeCommand() *cobra.Command {
 	return withSettingsHelp(cmd)
 }
 
-func (n *noder) run(ctx context.Context, out io.Writer) (err error) {
-	opts, err := n.settle()
+func (n *nodeRunner) run(ctx context.Context, out io.Writer) (err error) {
+	opts, err := n.resolve()
 	if err != nil {
 		return err
 	}
@@ -163,18 +163,18 @@ func (n *noder) run(ctx context.Context, out io.Writer) (err error) {
 	j := &job.Job{Name: n.crawl, Dir: n.out, Listener: show.listener(),
 		Warn: func(err error) { show.log.Warn(err.Error()) }}
 	opts.Log = show.log
-	n.asked, err = openFilters(ctx, &n.o.Filter, n.crawl, func(line string) { show.log.Warn(line) })
+	n.filters, err = openFilters(ctx, &n.o.Filter, n.crawl, func(line string) { show.log.Warn(line) })
 	if err != nil {
 		return err
 	}
-	defer n.asked.close()
+	defer n.filters.close()
 	opts.ApplySettings = func(j *job.Job, settings []settings.Setting) error {
-		if err := n.o.settleNode(n.given, j, settings); err != nil {
+		if err := n.o.resolveNode(n.given, j, settings); err != nil {
 			return err
 		}
-		n.guardPrivate(j, &opts)
-		n.asked.join(j)
-		n.index.join(j, n.o.Index && settings != nil, sayIndex(show))
+		n.blockPrivate(j, &opts)
+		n.filters.addTo(j)
+		n.index.addTo(j, n.o.Index && settings != nil, indexErrorLogger(show))
 		return nil
 	}
 	defer func() { err = errors.Join(err, n.index.finish(ctx, out, n.o.Quiet)) }()
@@ -196,27 +196,27 @@ func (n *noder) run(ctx context.Context, out io.Writer) (err error) {
 		defer page.close()
 		opts.Address = page.url()
 	}
-	opts.NewUploader, opts.ReadManifest, opts.PlaceWait = n.carry(show), uploads.ReadManifest, n.o.PlaceWait
+	opts.NewUploader, opts.ReadManifest, opts.PlaceWait = n.uploaderFactory(show), uploads.ReadManifest, n.o.PlaceWait
 	opts.CopyState, opts.DropState = uploads.CopyState, uploads.DropState
-	n.say(show, &opts)
+	n.printStart(show, &opts)
 	late := time.AfterFunc(lateJoin, func() { show.log.Warn(hint(&opts)) })
 	one, err := cluster.OpenNode(ctx, j, opts)
 	late.Stop()
 	if err != nil && ctx.Err() != nil {
-		return n.ended(context.Canceled, show)
+		return n.endError(context.Canceled, show)
 	}
 	if err != nil {
 		return n.advise(err)
 	}
 	defer func() { err = errors.Join(err, one.Close()) }()
 	if a, may := one.(interface{ Addresses() []string }); may {
-		n.sayJoin(out, a.Addresses())
+		n.printJoin(out, a.Addresses())
 	}
-	report, err := n.crawlAll(ctx, one, show, page)
+	report, err := n.runCrawl(ctx, one, show, page)
 	if report != nil && !n.o.Quiet {
 		report.Print(out)
 		fmt.Fprintf(out, "  %-9s %s\n", "folder", n.out)
-		if up := n.up.Load(); up != nil {
+		if up := n.upload.Load(); up != nil {
 			printUploads(out, up.Status())
 		}
 		if again := refetched(one); again > 0 {
@@ -224,7 +224,7 @@ func (n *noder) run(ctx context.Context, out io.Writer) (err error) {
 				stats.Count(again, "pages"))
 		}
 	}
-	return n.advise(n.ended(err, show))
+	return n.advise(n.endError(err, show))
 }
 
 // lateJoin is after how long a node that waits for others says what could be wrong.
@@ -244,17 +244,17 @@ func hint(o *cluster.NodeOptions) string {
 		strings.Join(o.Join, ", "))
 }
 
-func (n *noder) settle() (o cluster.NodeOptions, err error) {
+func (n *nodeRunner) resolve() (o cluster.NodeOptions, err error) {
 	if err := checkCrawlName(n.crawl); err != nil {
 		return o, err
 	}
 	if err := n.checkJoin(); err != nil {
 		return o, err
 	}
-	if err := n.settlePlace(); err != nil {
+	if err := n.resolvePlace(); err != nil {
 		return o, err
 	}
-	n.settleNames()
+	n.resolveNames()
 	if err := n.findPlace(); err != nil {
 		return o, err
 	}
@@ -265,7 +265,7 @@ func (n *noder) settle() (o cluster.NodeOptions, err error) {
 		return o, usagef("--splitter is for --strategy balance, and this is %s", n.place)
 	}
 	if n.place == "mesh" {
-		return n.settleMesh()
+		return n.resolveMesh()
 	}
 	if err := n.checkNoMesh(); err != nil {
 		return o, err
@@ -288,14 +288,14 @@ func (n *noder) settle() (o cluster.NodeOptions, err error) {
 
 // checkRest refuses a folder of another crawl, and flags of the machine that are wrong: now, and not when the crawl is
 // started.
-func (n *noder) checkRest() error {
+func (n *nodeRunner) checkRest() error {
 	if err := n.checkFolder(); err != nil {
 		return err
 	}
-	return n.o.settleNode(n.given, &job.Job{Name: n.crawl, Dir: n.out}, nil)
+	return n.o.resolveNode(n.given, &job.Job{Name: n.crawl, Dir: n.out}, nil)
 }
 
-func (n *noder) settleNames() {
+func (n *nodeRunner) resolveNames() {
 	if n.out == "" {
 		n.out = folder.DefaultDir(n.crawl)
 		if n.name != "" {
@@ -311,7 +311,7 @@ func (n *noder) settleNames() {
 }
 
 // checkFolder refuses a folder of another crawl.
-func (n *noder) checkFolder() error {
+func (n *nodeRunner) checkFolder() error {
 	saved, err := folder.ReadSettings(n.out)
 	if err != nil {
 		return err
@@ -323,18 +323,18 @@ func (n *noder) checkFolder() error {
 	return nil
 }
 
-func (n *noder) say(show *show, o *cluster.NodeOptions) {
+func (n *nodeRunner) printStart(show *console, o *cluster.NodeOptions) {
 	if n.place == "mesh" {
-		n.sayMesh(show)
+		n.printMesh(show)
 		return
 	}
 	serves := slices.Contains(o.Servers, o.Listen) && o.NATS == ""
-	n.alone = serves && len(o.Servers) == 1
+	n.onlyServer = serves && len(o.Servers) == 1
 	switch {
 	case o.NATS != "" && o.Replicas < 3:
 		show.log.Info("what the nodes know is kept in one copy by that NATS: if its disk is lost, so is the crawl; " +
 			"--servers 3 keeps it on three of its servers")
-	case n.alone:
+	case n.onlyServer:
 		show.log.Info("this is the cluster's only server: if its disk is lost, the crawl cannot go on, and URLs that wait " +
 			"on other nodes, too, have to be found again; " +
 			"with --servers 3 one of three disks may be lost without a URL")
@@ -353,8 +353,8 @@ func (n *noder) say(show *show, o *cluster.NodeOptions) {
 	show.log.Info("joining", args...)
 }
 
-// crawlAll takes part in the crawl, with the view and the metrics beside it. It leaves when ctx ends.
-func (n *noder) crawlAll(ctx context.Context, one cluster.Node, show *show, page *uiPage) (report *stats.Report,
+// runCrawl takes part in the crawl, with the view and the metrics beside it. It leaves when ctx ends.
+func (n *nodeRunner) runCrawl(ctx context.Context, one cluster.Node, show *console, page *uiPage) (report *stats.Report,
 	err error) {
 	g := errgroup.Group{}
 	beside, done := context.WithCancel(context.WithoutCancel(ctx))
@@ -365,12 +365,12 @@ func (n *noder) crawlAll(ctx context.Context, one cluster.Node, show *show, page
 		return progress.Status{Time: time.Now()}
 	}
 	g.Go(func() error { show.run(beside, status); return nil })
-	g.Go(func() error { tellService(ctx, beside, show.log, status); return nil })
+	g.Go(func() error { notifyService(ctx, beside, show.log, status); return nil })
 	g.Go(func() error { tuneCollector(beside); return nil })
 	running, cut := context.WithCancel(beside)
 	defer cut()
 	leave := context.AfterFunc(ctx, func() {
-		if n.alone {
+		if n.onlyServer {
 			show.log.Info("ending: the other nodes, if there are any, wait for this one's server; kumo stop ends them all")
 			cut()
 			return
@@ -378,7 +378,7 @@ func (n *noder) crawlAll(ctx context.Context, one cluster.Node, show *show, page
 		show.log.Info("leaving: what this node has is handed over to the others; a second signal ends it at once, and " +
 			"keeps its place")
 		one.Leave()
-		if !n.handsOver(beside, one) {
+		if !n.waitHandover(beside, one) {
 			show.log.Warn("the cluster cannot be reached, so nothing can be handed over: this node ends and keeps its place")
 			cut()
 		}
@@ -393,7 +393,7 @@ func (n *noder) crawlAll(ctx context.Context, one cluster.Node, show *show, page
 		show.log.Info("metrics", "at", "http://"+l.Addr().String()+"/metrics")
 		src := metricsOf(one.Session)
 		if n.o.place != "" {
-			src.Uploads = of(one.Session, uploadsOf)
+			src.Uploads = currentOr(one.Session, uploadsOf)
 			src.States = func() (s stats.UploadedState) {
 				if has := src.Uploads().State; has != nil {
 					s = *has
@@ -402,8 +402,8 @@ func (n *noder) crawlAll(ctx context.Context, one cluster.Node, show *show, page
 			}
 		}
 		src.Again = func() int64 { return refetched(one) }
-		if len(n.asked) > 0 {
-			src.Filters = n.asked.counts
+		if len(n.filters) > 0 {
+			src.Filters = n.filters.counts
 		}
 		g.Go(func() error { return web.Serve(beside, l, src) })
 	}
@@ -414,7 +414,7 @@ func (n *noder) crawlAll(ctx context.Context, one cluster.Node, show *show, page
 			return nil, errors.Join(err, g.Wait())
 		}
 		shown := runningIn(n.out)
-		shown.Crawls[0].Cluster, shown.Crawls[0].Where = src, " of node "+n.name
+		shown.Crawls[0].Cluster, shown.Crawls[0].Location = src, " of node "+n.name
 		g.Go(func() error { return page.serve(beside, show.log, shown) })
 	}
 	report, err = one.Run(running)
@@ -425,9 +425,9 @@ func (n *noder) crawlAll(ctx context.Context, one cluster.Node, show *show, page
 // leavePatience is how long a node that leaves waits for a cluster in which it holds no lease any more.
 const leavePatience = 15 * time.Second
 
-// handsOver waits for a node that leaves until ctx ends. It returns false if the node can do nothing for that: the
+// waitHandover waits for a node that leaves until ctx ends. It returns false if the node can do nothing for that: the
 // servers are away.
-func (n *noder) handsOver(ctx context.Context, one cluster.Node) bool {
+func (n *nodeRunner) waitHandover(ctx context.Context, one cluster.Node) bool {
 	since := time.Now()
 	for now := range wait.Every(ctx, time.Second) {
 		if one.Member() || one.Uploading() {
@@ -439,10 +439,10 @@ func (n *noder) handsOver(ctx context.Context, one cluster.Node) bool {
 	return true
 }
 
-// ended says why the node has ended, and which of the reasons is none to worry about.
-func (n *noder) ended(err error, show *show) error {
+// endError says why the node has ended, and which of the reasons is none to worry about.
+func (n *nodeRunner) endError(err error, show *console) error {
 	if u, waits := errors.AsType[*session.IncompleteUpload](err); waits {
-		return withPlace(n.ended(u.RunErr, show), adviseWaits(u.UploadErr))
+		return withPlace(n.endError(u.RunErr, show), adviseUploads(u.UploadErr))
 	}
 	switch {
 	case err == nil:
@@ -464,7 +464,7 @@ func (n *noder) ended(err error, show *show) error {
 	return err
 }
 
-func (n *noder) advise(err error) error {
+func (n *nodeRunner) advise(err error) error {
 	switch {
 	case errors.Is(err, folder.ErrLocked):
 		return advice.With(err, fmt.Sprintf("for another node on this machine, give it a name: kumo node --crawl %s "+

@@ -22,11 +22,11 @@ var (
 	}
 )
 
-// leastLost is the least after which a node may count as lost.
-const leastLost = 10 * time.Second
+// minLostAfter is the least after which a node may count as lost.
+const minLostAfter = 10 * time.Second
 
 // checkNoMesh refuses flags that only a node of a crawl without a centre has.
-func (n *noder) checkNoMesh() error {
+func (n *nodeRunner) checkNoMesh() error {
 	for _, name := range meshOnly {
 		if n.given.Changed(name) {
 			return usagef("--%s is for --strategy mesh, and this is %s", name, n.place)
@@ -35,7 +35,7 @@ func (n *noder) checkNoMesh() error {
 	return nil
 }
 
-func (n *noder) settleMesh() (o cluster.NodeOptions, err error) {
+func (n *nodeRunner) resolveMesh() (o cluster.NodeOptions, err error) {
 	for name, why := range serverOnly {
 		if n.given.Changed(name) {
 			return o, usagef("--%s: with --strategy mesh %s: leave it out", name, why)
@@ -44,18 +44,18 @@ func (n *noder) settleMesh() (o cluster.NodeOptions, err error) {
 	if n.mesh.backups < 1 || n.mesh.backups > cluster.MaxBackups {
 		return o, usagef("--backups is %d: 1 to %d are possible", n.mesh.backups, cluster.MaxBackups)
 	}
-	if n.mesh.lostAfter < leastLost {
+	if n.mesh.lostAfter < minLostAfter {
 		return o, usagef("--lost-after is %v: %v is the least, as a node that starts again is away for a while",
-			n.mesh.lostAfter, leastLost)
+			n.mesh.lostAfter, minLostAfter)
 	}
 	o = cluster.NodeOptions{Name: n.name, Listen: n.listen, Join: n.join, Strategy: n.place, Backups: n.mesh.backups,
 		Reach: n.mesh.reach, LAN: !n.mesh.noLAN, LostAfter: n.mesh.lostAfter}
 	return o, n.checkRest()
 }
 
-// guardPrivate keeps a node from private addresses that only other members of a mesh ask for: seeds and settings may come
+// blockPrivate keeps a node from private addresses that only other members of a mesh ask for: seeds and settings may come
 // from any of them, and this node's network is not theirs. Without a secret all nodes are on this machine.
-func (n *noder) guardPrivate(j *job.Job, o *cluster.NodeOptions) {
+func (n *nodeRunner) blockPrivate(j *job.Job, o *cluster.NodeOptions) {
 	if n.place == "mesh" && !o.Secret.IsZero() && !n.mesh.private {
 		j.Fetch.AllowPrivate, j.Fetch.OnlyPublic = false, true
 	}
@@ -87,13 +87,13 @@ func meshHint(o *cluster.NodeOptions) string {
 		"UDP)", strings.Join(o.Join, ", "))
 }
 
-func (n *noder) sayMesh(show *show) {
+func (n *nodeRunner) printMesh(show *console) {
 	show.log.Info("what this node fetches lies in its folder alone: copy warc/ to a safe place, now and then", "folder",
 		n.out)
 	show.log.Info("joining", "crawl", n.crawl, "node", n.name, "strategy", n.place)
 }
 
-func (n *noder) sayJoin(w io.Writer, addrs []string) {
+func (n *nodeRunner) printJoin(w io.Writer, addrs []string) {
 	if len(addrs) == 0 || n.o.Quiet {
 		return
 	}

@@ -17,8 +17,8 @@ import (
 
 // A node whose record files are brought to a place.
 
-// settlePlace finds out whether --out is a place, or the node's folder.
-func (n *noder) settlePlace() error {
+// resolvePlace finds out whether --out is a place, or the node's folder.
+func (n *nodeRunner) resolvePlace() error {
 	if err := checkPlace(n.out); err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func (n *noder) settlePlace() error {
 }
 
 // findPlace is the place that the folder knows, where no other one was named.
-func (n *noder) findPlace() error {
+func (n *nodeRunner) findPlace() error {
 	if n.o.place == "" {
 		of, err := uploads.PlaceOf(n.out)
 		if err != nil {
@@ -51,7 +51,7 @@ func (n *noder) findPlace() error {
 }
 
 // checkPlace refuses a place that cannot be opened, now or later. One that cannot be reached at present is said.
-func (n *noder) checkPlace(ctx context.Context, show *show) error {
+func (n *nodeRunner) checkPlace(ctx context.Context, show *console) error {
 	if n.o.place == "" {
 		return nil
 	}
@@ -70,13 +70,13 @@ func (n *noder) checkPlace(ctx context.Context, show *show) error {
 	return nil
 }
 
-// carry is what brings the files of each of the node's lives to the place; nil without one.
-func (n *noder) carry(show *show) session.NewUploader {
+// uploaderFactory is what brings the files of each of the node's lives to the place; nil without one.
+func (n *nodeRunner) uploaderFactory(show *console) session.NewUploader {
 	if n.o.place == "" {
 		return nil
 	}
 	show.uploads = func() string {
-		up := n.up.Load()
+		up := n.upload.Load()
 		if up == nil {
 			return "nothing waits"
 		}
@@ -92,8 +92,8 @@ func (n *noder) carry(show *show) session.NewUploader {
 			}
 		}
 		up, err := uploads.New(ctx, j, uploads.Config{Place: at, KeepLocal: n.o.KeepLocal, Wait: n.o.PlaceWait,
-			Failed: show.placeFails, Works: show.placeWorks,
-			Cut: func(c upload.Cut) {
+			Failed: show.logPlaceFailed, Works: show.logPlaceRecovered,
+			Cut: func(c upload.TrimStats) {
 				show.log.Info("the state of this node is in the place, and the servers keep less of its journal", "checkpoints",
 					c.States, "bytes_brought", c.Bytes, "bytes_of_journal_dropped", c.Log)
 			}})
@@ -101,8 +101,8 @@ func (n *noder) carry(show *show) session.NewUploader {
 			return nil, err
 		}
 		if !earlier {
-			n.up.Store(up)
-			show.placeOpened(up, at, j.Dir)
+			n.upload.Store(up)
+			show.logPlaceOpened(up, at, j.Dir)
 		}
 		return up, nil
 	}

@@ -25,9 +25,9 @@ func TestAPlaceThatIsDownWhenANodeStarts(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Close() // nobody answers there
-	n := &noder{o: &options{place: "hdfs://" + l.Addr().String() + "/news"}, out: t.TempDir()}
+	n := &nodeRunner{o: &options{place: "hdfs://" + l.Addr().String() + "/news"}, out: t.TempDir()}
 	var said bytes.Buffer
-	show := &show{log: slog.New(slog.NewTextHandler(&said, nil))}
+	show := &console{log: slog.New(slog.NewTextHandler(&said, nil))}
 	if err := n.checkPlace(t.Context(), show); err != nil {
 		t.Errorf("a new node ends with %v", err)
 	}

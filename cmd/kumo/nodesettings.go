@@ -67,16 +67,16 @@ func notShared(key, source string) error {
 	return usagef("%s: %q is for a crawl of one node alone", source, key)
 }
 
-// shared are the settings that all nodes must have, whether the user has given them or not.
-func (o *options) shared(all *pflag.FlagSet) []settings.Setting {
+// sharedSettings are the settings that all nodes must have, whether the user has given them or not.
+func (o *options) sharedSettings(all *pflag.FlagSet) []settings.Setting {
 	return slices.DeleteFunc(o.settings(), func(s settings.Setting) bool { return !hasScope(s.Key, setting.Crawl) })
 }
 
 // changes are the settings with which a crawl goes on that has been stopped. Flags by which it would become another
 // crawl are refused.
-func (o *options) changes(all *pflag.FlagSet, crawl string, was map[string][]string) (changed []settings.Setting,
+func (o *options) changedSettings(all *pflag.FlagSet, crawl string, was map[string][]string) (changed []settings.Setting,
 	err error) {
-	shared := o.shared(all)
+	shared := o.sharedSettings(all)
 	for _, key := range settable() { // taken back by an empty value
 		if all.Lookup(key).Changed && !slices.ContainsFunc(shared, func(s settings.Setting) bool { return s.Key == key }) {
 			shared = append(shared, settings.Setting{Key: key})
@@ -93,7 +93,7 @@ func (o *options) changes(all *pflag.FlagSet, crawl string, was map[string][]str
 		if !s.Equal(settings.Setting{Key: s.Key, Values: was[s.Key]}) {
 			return nil, usagef("the crawl %q was started %s, and what its nodes share does not change: leave --%s out, or "+
 				"begin another crawl",
-				crawl, with(s.Key, was[s.Key]), s.Key)
+				crawl, flagText(s.Key, was[s.Key]), s.Key)
 		}
 	}
 	return withAgent(changed, was), checkManners(changed, was)
@@ -118,15 +118,15 @@ func checkManners(changed []settings.Setting, was map[string][]string) error {
 	return o.Job.CheckSlices()
 }
 
-func with(key string, values []string) string {
+func flagText(key string, values []string) string {
 	if len(values) == 0 {
 		return "without --" + key
 	}
 	return fmt.Sprintf("with --%s %s", key, strings.Join(values, ","))
 }
 
-// settleNode makes of a node's flags and of the settings that all nodes share the job of this node.
-func (o *options) settleNode(given *pflag.FlagSet, j *job.Job, settings []settings.Setting) error {
+// resolveNode makes of a node's flags and of the settings that all nodes share the job of this node.
+func (o *options) resolveNode(given *pflag.FlagSet, j *job.Job, settings []settings.Setting) error {
 	mine := &options{}
 	all := crawlFlags(mine)
 	err := error(nil)

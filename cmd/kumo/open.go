@@ -57,13 +57,13 @@ func openCommand() *cobra.Command {
 }
 
 // findPage returns the note of the page of a folder or place, and the folder that has it.
-func findPage(dir string) (n uiNote, at string, err error) {
-	n, err = readNote(dir)
+func findPage(dir string) (n uiRecord, at string, err error) {
+	n, err = readUIRecord(dir)
 	if err == nil && n.URL != "" {
 		return n, dir, nil
 	}
 	if spare := userDir(dir); spare != "" {
-		if other, failed := readNote(spare); failed == nil && other.URL != "" {
+		if other, failed := readUIRecord(spare); failed == nil && other.URL != "" {
 			return other, spare, nil
 		}
 	}
@@ -81,7 +81,7 @@ func findPage(dir string) (n uiNote, at string, err error) {
 
 // findClusterPage returns the note of a page that shows a crawl of several nodes: that of kumo serve --crawl, or that of
 // a node in its usual folder.
-func findClusterPage(crawl string) (n uiNote, at string, err error) {
+func findClusterPage(crawl string) (n uiRecord, at string, err error) {
 	dirs := []string{folder.DefaultDir(crawl)}
 	if spare := userDir(clusterKey(crawl)); spare != "" {
 		dirs = append([]string{spare}, dirs...)
@@ -91,7 +91,7 @@ func findClusterPage(crawl string) (n uiNote, at string, err error) {
 		return n, "", err
 	}
 	for _, dir := range append(dirs, more...) {
-		if n, err := readNote(dir); err == nil && n.answers() {
+		if n, err := readUIRecord(dir); err == nil && n.isServed() {
 			return n, dir, nil
 		}
 	}

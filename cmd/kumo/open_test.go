@@ -48,13 +48,13 @@ func TestTokensWithoutAFolder(t *testing.T) {
 	t.Setenv("LocalAppData", t.TempDir())
 	missing := filepath.Join(t.TempDir(), "missing")
 	for _, c := range []struct {
-		shown shown
-		find  func(string) (uiNote, string, error)
+		shown webContent
+		find  func(string) (uiRecord, string, error)
 		by    string
 	}{
-		{shown{dirs: []string{missing}}, findPage, missing},
-		{shown{Config: ui.Config{Batches: []ui.Batch{{Name: "s3://bucket/news"}}}}, findPage, "s3://bucket/news"},
-		{shown{Config: ui.Config{Crawls: []ui.Crawl{{Name: "news"}}}}, findClusterPage, "news"},
+		{webContent{dirs: []string{missing}}, findPage, missing},
+		{webContent{Config: ui.Config{Batches: []ui.Batch{{Name: "s3://bucket/news"}}}}, findPage, "s3://bucket/news"},
+		{webContent{Config: ui.Config{Crawls: []ui.Crawl{{Name: "news"}}}}, findClusterPage, "news"},
 	} {
 		page, err := (crawlUI(setting.UI{Addr: "127.0.0.1:0"})).listen()
 		if err != nil {
@@ -63,7 +63,7 @@ func TestTokensWithoutAFolder(t *testing.T) {
 		defer page.close()
 		var tokens []string
 		for range 2 {
-			note, kept, end, err := page.note(t.Context(), &c.shown)
+			note, kept, end, err := page.publish(t.Context(), &c.shown)
 			if err != nil || !kept || note.Token == "" {
 				t.Fatalf("%s: %+v, %v, %v", c.by, note, kept, err)
 			}

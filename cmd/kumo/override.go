@@ -41,8 +41,8 @@ func checkSecrets(wishes []settings.Setting) error {
 	return checkShared(&o.Job)
 }
 
-// checkLate refuses overrides that nodes which run cannot take.
-func checkLate(wishes []settings.Setting, was map[string][]string) error {
+// checkRunningChange refuses overrides that nodes which run cannot take.
+func checkRunningChange(wishes []settings.Setting, was map[string][]string) error {
 	o, next := &options{}, &options{}
 	all := crawlFlags(o)
 	for _, key := range []string{"scope", "depth", "max-pages-per-host", "per-host", job.SlicesKey, job.OverrideKey} {

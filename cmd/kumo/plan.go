@@ -50,7 +50,7 @@ const planExample = `  kumo plan https://example.com/
   kumo plan --sitemaps guess --depth 0 --json -i seeds.txt | jq '.hosts[] | select(.pages == null) | .host'`
 
 func planCommand() *cobra.Command {
-	o, asJSON := &options{idle: true}, false
+	o, asJSON := &options{noFetch: true}, false
 	cmd := &cobra.Command{
 		Use: "plan [flags] URL...", Short: "Say what a crawl will come to, by robots.txt and sitemaps", Long: planLong,
 		Example: planExample,
@@ -65,9 +65,9 @@ func planCommand() *cobra.Command {
 }
 
 func (o *options) plan(ctx context.Context, f *pflag.FlagSet, args []string, asJSON bool, out, stderr io.Writer) error {
-	args, bad := goodSeeds(args)
+	args, bad := splitSeeds(args)
 	o.SkipBadSeeds = true // they are listed
-	if err := errors.Join(o.settle(ctx, f, args), checkProxies(o.Proxies)); err != nil {
+	if err := errors.Join(o.resolve(ctx, f, args), checkProxies(o.Proxies)); err != nil {
 		return err
 	}
 	if o.Job.File != nil {
@@ -98,15 +98,15 @@ func (o *options) plan(ctx context.Context, f *pflag.FlagSet, args []string, asJ
 		return errors.Join(err, text.JSON(out, p))
 	}
 	p.Print(out)
-	compareRoom(out, &o.Job, p.Sum.Disk)
+	warnOfSpace(out, &o.Job, p.Sum.Disk)
 	if err == nil && p.Sum.Reached == 0 {
 		return errNothing
 	}
 	return err
 }
 
-// goodSeeds takes out of the arguments what is no URL.
-func goodSeeds(args []string) (good []string, bad []plan.BadSeed) {
+// splitSeeds takes out of the arguments what is no URL.
+func splitSeeds(args []string) (good []string, bad []plan.BadSeed) {
 	for _, arg := range args {
 		if _, err := seeds.ParseURL(arg); err != nil {
 			bad = append(bad, plan.BadSeed{Text: arg, Why: err.Error()})
@@ -136,8 +136,8 @@ func assumptions(j *job.Job) (plan.Assumptions, error) {
 	return a, nil
 }
 
-// compareRoom says so if the disk has less room than the crawl would take.
-func compareRoom(w io.Writer, j *job.Job, want int64) {
+// warnOfSpace says so if the disk has less room than the crawl would take.
+func warnOfSpace(w io.Writer, j *job.Job, want int64) {
 	dir := j.Dir
 	for {
 		if info, err := os.Stat(dir); err == nil && info.IsDir() {

@@ -28,7 +28,7 @@ func (o *options) chooseProxies() error {
 	switch {
 	case err == nil:
 		f.Environment = httpproxy.FromEnvironment()
-	case o.idle:
+	case o.noFetch:
 		return nil // who only looks needs none; who does not calls checkProxies
 	}
 	return err

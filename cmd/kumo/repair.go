@@ -53,14 +53,14 @@ func repairCommand() *cobra.Command {
 					fmt.Fprintln(out, text)
 				}
 			},
-			Job: func() (*job.Job, error) { return settledJob(cmd.Context(), dir) }})
+			Job: func() (*job.Job, error) { return savedJob(cmd.Context(), dir) }})
 		if err != nil {
 			return err
 		}
 		if asJSON {
 			return json.NewEncoder(out).Encode(r)
 		}
-		sayRepaired(cmd, dir, r, dry)
+		printRepaired(cmd, dir, r, dry)
 		return nil
 	}
 	f := cmd.Flags()
@@ -72,7 +72,7 @@ func repairCommand() *cobra.Command {
 	return orOut(cmd)
 }
 
-func sayRepaired(cmd *cobra.Command, dir string, r *repair.Result, dry bool) {
+func printRepaired(cmd *cobra.Command, dir string, r *repair.Result, dry bool) {
 	out := cmd.OutOrStdout()
 	if r.Intact {
 		fmt.Fprintf(out, "%s: nothing is wrong\n", dir)
@@ -83,7 +83,7 @@ func sayRepaired(cmd *cobra.Command, dir string, r *repair.Result, dry bool) {
 		is, lie = "could go on after a repair", "would lie"
 	}
 	fmt.Fprintf(out, "%s %s: kumo crawl -o %s\n", dir, is, dir)
-	kept := fmt.Sprintf("%s; %s known, %s", howMany(r.Pages, "pages"), howMany(int64(r.Known),
+	kept := fmt.Sprintf("%s; %s known, %s", countText(r.Pages, "pages"), countText(int64(r.Known),
 		"URLs")+stats.Either(r.Known, " is", " are"),
 		stats.Grouped(int64(r.Waiting))+stats.Either(r.Waiting, " waits", " wait"))
 	if r.OnlySettings {
@@ -91,11 +91,11 @@ func sayRepaired(cmd *cobra.Command, dir string, r *repair.Result, dry bool) {
 	} else {
 		fmt.Fprintf(out, "  kept     %s\n", kept)
 		if r.Lines > 0 {
-			fmt.Fprintf(out, "  mended   %s of lists and indexes, by what other files say\n", howMany(int64(r.Lines), "lines"))
+			fmt.Fprintf(out, "  mended   %s of lists and indexes, by what other files say\n", countText(int64(r.Lines), "lines"))
 		}
 		lost := "nothing"
 		if r.Visits > 0 {
-			lost = fmt.Sprintf("%s, whose %s fetched again", howMany(r.Visits, "visits"),
+			lost = fmt.Sprintf("%s, whose %s fetched again", countText(r.Visits, "visits"),
 				stats.Either(r.Visits, "URL is", "URLs are"))
 		}
 		fmt.Fprintf(out, "  lost     %s\n", lost)
@@ -105,4 +105,4 @@ func sayRepaired(cmd *cobra.Command, dir string, r *repair.Result, dry bool) {
 	}
 }
 
-func howMany(n int64, things string) string { return stats.Grouped(n) + " " + stats.Unit(n, things) }
+func countText(n int64, things string) string { return stats.Grouped(n) + " " + stats.Unit(n, things) }

@@ -84,8 +84,8 @@ func (o *searchOptions) query(text string) (q fulltext.Query, err error) {
 	if err := q.Check(); err != nil {
 		return q, usagef("%w", err)
 	}
-	if o.limit < 1 || o.skip < 0 || o.limit > fulltext.Deepest || o.skip > fulltext.Deepest-o.limit {
-		return q, usagef("--limit and --skip: only the first %d can be had", fulltext.Deepest)
+	if o.limit < 1 || o.skip < 0 || o.limit > fulltext.MaxHits || o.skip > fulltext.MaxHits-o.limit {
+		return q, usagef("--limit and --skip: only the first %d can be had", fulltext.MaxHits)
 	}
 	return q, nil
 }
@@ -146,7 +146,7 @@ func (o *searchOptions) run(ctx context.Context, out, errs io.Writer, text strin
 
 func indexAdvice(err error, dir string) error {
 	switch {
-	case errors.Is(err, fulltext.ErrNone):
+	case errors.Is(err, fulltext.ErrNoIndex):
 		return advice.With(fmt.Errorf("%s: %w", dir, err), "kumo index "+dir+
 			" makes one; kumo crawl --index does while it crawls")
 	case fulltext.IsDamaged(err):
@@ -171,7 +171,7 @@ func marked(pieces []fulltext.Piece, bold bool) string {
 	return strings.TrimSpace(b.String())
 }
 
-type hitLine struct {
+type hitRecord struct {
 	URL     string           `json:"url"`
 	Title   string           `json:"title,omitempty"`
 	Status  int              `json:"status"`
@@ -182,10 +182,10 @@ type hitLine struct {
 	Snippet []fulltext.Piece `json:"snippet,omitempty"`
 }
 
-func printHits(out io.Writer, found *fulltext.Found) error {
+func printHits(out io.Writer, found *fulltext.Result) error {
 	for i := range found.Hits {
 		h := &found.Hits[i]
-		if err := text.JSON(out, hitLine{h.URL, h.Title, h.Status, h.Time, h.Type, h.Lang, h.Score, h.Snippet}); err != nil {
+		if err := text.JSON(out, hitRecord{h.URL, h.Title, h.Status, h.Time, h.Type, h.Lang, h.Score, h.Snippet}); err != nil {
 			return err
 		}
 	}

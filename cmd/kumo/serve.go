@@ -32,33 +32,33 @@ With --crawl it shows all nodes of a crawl of several. docs/reference/web-page.m
 A crawl that runs is asked, and can be paused, resumed, stopped and changed from the page; one that has ended is read, and begins at once if it is
 started meanwhile. Whoever opens the page needs its token, which is in the URL that kumo open prints; with a certificate it is served over TLS.`
 
-type shown struct {
+type webContent struct {
 	ui.Config
 	dirs []string // folders of this machine that it shows, in their order
 }
 
-// lookPatience is how long is waited until folders say what is in them.
-const lookPatience = 2 * time.Second
+// inspectTimeout is how long is waited until folders say what is in them.
+const inspectTimeout = 2 * time.Second
 
-// shownIn finds out what lies in folders and places, in those of a machine beside each other: their disks may be slow.
+// contentOf finds out what lies in folders and places, in those of a machine beside each other: their disks may be slow.
 // What does not say what it is in time is taken for a crawl, and named as late.
-func shownIn(ctx context.Context, names []string) (_ *shown, late []string, err error) {
+func contentOf(ctx context.Context, names []string) (_ *webContent, late []string, err error) {
 	type kind struct {
-		parts shown
+		parts webContent
 		err   error
 	}
-	kinds, turns := make([]chan kind, len(names)), newTurns()
+	kinds, turns := make([]chan kind, len(names)), newSemaphore()
 	for i, name := range names {
 		kinds[i] = make(chan kind, 1)
-		go turns.take(func() {
+		go turns.do(func() {
 			var k kind
 			k.err = k.parts.add(ctx, name)
 			kinds[i] <- k
 		})
 	}
-	over, end := context.WithTimeout(ctx, lookPatience)
+	over, end := context.WithTimeout(ctx, inspectTimeout)
 	defer end()
-	s := &shown{}
+	s := &webContent{}
 	for i, name := range names {
 		var k kind
 		if places.IsURL(name) {
@@ -71,7 +71,7 @@ func shownIn(ctx context.Context, names []string) (_ *shown, late []string, err 
 				case k = <-kinds[i]:
 				default:
 					late = append(late, name)
-					k.parts.Crawls, k.parts.dirs = []ui.Crawl{lookInto(name)}, []string{name}
+					k.parts.Crawls, k.parts.dirs = []ui.Crawl{crawlIn(name)}, []string{name}
 				}
 			}
 		}
@@ -84,7 +84,7 @@ func shownIn(ctx context.Context, names []string) (_ *shown, late []string, err 
 	return s, late, nil
 }
 
-func (s *shown) add(ctx context.Context, name string) error {
+func (s *webContent) add(ctx context.Context, name string) error {
 	if places.IsURL(name) {
 		return s.addBatches(ctx, name)
 	}
@@ -93,7 +93,7 @@ func (s *shown) add(ctx context.Context, name string) error {
 	case err != nil:
 		return err
 	case len(saved) > 0:
-		s.Crawls = append(s.Crawls, lookInto(name))
+		s.Crawls = append(s.Crawls, crawlIn(name))
 	default:
 		found, err := results.Find(name)
 		if err == nil && len(found) > 0 {
@@ -107,7 +107,7 @@ func (s *shown) add(ctx context.Context, name string) error {
 }
 
 // addBatches adds the batch crawls of a place, of which there must be some.
-func (s *shown) addBatches(ctx context.Context, name string) error {
+func (s *webContent) addBatches(ctx context.Context, name string) error {
 	if _, err := os.Stat(name); err != nil && !places.IsURL(name) {
 		return advice.Usage("%s: there is no such folder", name)
 	}
@@ -133,9 +133,9 @@ func noneIn(name string) error {
 		"name the folder that kumo crawl -o was given, the place of kumo batch run --place, or the folder of kumo sim --out")
 }
 
-func lookInto(dir string) ui.Crawl {
-	return ui.Crawl{Dir: dir, Open: func(ctx context.Context) (*inspect.View, error) { return openLook(ctx, dir) },
-		Wanted: folder.At(dir, vfs.OS).WantedByCrawl}
+func crawlIn(dir string) ui.Crawl {
+	return ui.Crawl{Dir: dir, Open: func(ctx context.Context) (*inspect.View, error) { return openView(ctx, dir) },
+		FolderWanted: folder.At(dir, vfs.OS).WantedByCrawl}
 }
 
 func serveCommand() *cobra.Command {
@@ -153,7 +153,7 @@ func serveCommand() *cobra.Command {
 				return usagef("what is to be shown? name folders of crawls, places of batch crawls, or experiments, or a " +
 					"crawl of several nodes with --crawl")
 			}
-			shown, late, err := shownIn(cmd.Context(), args)
+			shown, late, err := contentOf(cmd.Context(), args)
 			if err != nil {
 				return err
 			}
@@ -166,7 +166,7 @@ func serveCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				shown.Crawls = append(shown.Crawls, ui.Crawl{Name: c.crawl, Cluster: src, Where: " of kumo serve"})
+				shown.Crawls = append(shown.Crawls, ui.Crawl{Name: c.crawl, Cluster: src, Location: " of kumo serve"})
 			} else if len(c.join) > 0 || c.nats != "" || c.secretFile != "" {
 				return usagef("--join, --nats and --secret-file say where a crawl of several nodes is: name it with --crawl")
 			}

@@ -13,14 +13,14 @@ import (
 	"kumo/internal/view/progress"
 )
 
-// serviceEvery is how often a service manager is told how far a crawl is, if its watchdog wants no more.
-const serviceEvery = 10 * time.Second
+// serviceInterval is how often a service manager is told how far a crawl is, if its watchdog wants no more.
+const serviceInterval = 10 * time.Second
 
-// tellService tells the service manager that has started this process, if one has that wants to know (systemd's
+// notifyService tells the service manager that has started this process, if one has that wants to know (systemd's
 // Type=notify), that the crawl runs, how far it is, and, where a watchdog watches, that it lives: each time that its
 // status could be taken, for which the locks of queues and known URLs must be free. It returns when watched ends; when
 // ctx ends, the process is said to be stopping.
-func tellService(ctx, watched context.Context, log *slog.Logger, status func() progress.Status) {
+func notifyService(ctx, watched context.Context, log *slog.Logger, status func() progress.Status) {
 	if os.Getenv("NOTIFY_SOCKET") == "" {
 		return
 	}
@@ -29,7 +29,7 @@ func tellService(ctx, watched context.Context, log *slog.Logger, status func() p
 			log.Warn("the service manager cannot be told how the crawl goes", "err", err)
 		}
 	}
-	every := serviceEvery
+	every := serviceInterval
 	if limit, err := daemon.SdWatchdogEnabled(false); err != nil {
 		log.Warn("the service manager's watchdog is not understood", "err", err)
 	} else if limit > 0 {

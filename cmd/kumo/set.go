@@ -46,12 +46,12 @@ func setCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "set (--crawl NAME | -o FOLDER) [KEY=VALUE...]", Short: "Show a crawl's settings, or " +
 		"change them while it runs", Long: setLong, Example: setExample, DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			wishes, err := parseWishes(args)
+			wishes, err := parseChanges(args)
 			if err != nil {
 				return err
 			}
 			if dir != "" {
-				if err := (&alone{dir}).check(cmd.Flags()); err != nil {
+				if err := (&localCrawl{dir}).check(cmd.Flags()); err != nil {
 					return err
 				}
 				return setIn(cmd.Context(), cmd.OutOrStdout(), dir, wishes, asJSON)
@@ -82,9 +82,9 @@ func settable() []string {
 	return setting.Keys(func(s *setting.Setting) bool { return s.Scope == setting.Crawl && s.Change != setting.PerRun })
 }
 
-// parseWishes reads KEY=VALUE, each as the flag of that name would. Only what the keys are and what the values mean is
+// parseChanges reads KEY=VALUE, each as the flag of that name would. Only what the keys are and what the values mean is
 // looked at here.
-func parseWishes(args []string) ([]settings.Setting, error) {
+func parseChanges(args []string) ([]settings.Setting, error) {
 	o := &options{}
 	all := crawlFlags(o)
 	var wishes []settings.Setting
@@ -149,16 +149,16 @@ func badValue(f *pflag.Flag, value string, err error) error {
 }
 
 // When a setting may change.
-type changes string
+type changeTime string
 
 const (
-	mayAlways  changes = "any time"
-	mayStopped changes = "stopped"
-	mayNever   changes = "never"
+	mayAlways  changeTime = "any time"
+	mayStopped changeTime = "stopped"
+	mayNever   changeTime = "never"
 )
 
 // mayChange says when a setting may change, and why not at any time.
-func mayChange(key string) (may changes, why string) {
+func mayChange(key string) (may changeTime, why string) {
 	switch s := setting.Find(key); {
 	case s.Change == setting.Live:
 		return mayAlways, ""
@@ -174,7 +174,7 @@ func (c *clusterFlags) set(ctx context.Context, w io.Writer, control admin.Clien
 	var state desired.State
 	err := control.Tune(ctx, func(r desired.Record) ([]settings.Setting, error) {
 		was, state = maps.Clone(r.Settings), r.State
-		return checkWishes(r, wishes)
+		return checkChanges(r, wishes)
 	})
 	if err != nil {
 		return cluster.Advise(err)
@@ -193,11 +193,11 @@ func (c *clusterFlags) set(ctx context.Context, w io.Writer, control admin.Clien
 	if state == desired.Stopping || state == desired.Done {
 		then = "all nodes go by it from the next kumo start on"
 	}
-	return c.done(w, strings.Join(said, "; ")+"; "+then)
+	return c.printDone(w, strings.Join(said, "; ")+"; "+then)
 }
 
-// checkWishes says what is wrong with changes of a crawl's settings, or which are to be made.
-func checkWishes(r desired.Record, wishes []settings.Setting) ([]settings.Setting, error) {
+// checkChanges says what is wrong with changes of a crawl's settings, or which are to be made.
+func checkChanges(r desired.Record, wishes []settings.Setting) ([]settings.Setting, error) {
 	idle := r.State == desired.Stopping || r.State == desired.Done
 	for _, s := range wishes {
 		may, why := mayChange(s.Key)
@@ -207,7 +207,7 @@ func checkWishes(r desired.Record, wishes []settings.Setting) ([]settings.Settin
 		}
 	}
 	if !idle {
-		if err := checkLate(wishes, r.Settings); err != nil {
+		if err := checkRunningChange(wishes, r.Settings); err != nil {
 			return nil, err
 		}
 	}
@@ -243,10 +243,10 @@ func valueOf(key string, values []string) string {
 
 // A shownSetting is a setting as kumo set --json has it.
 type shownSetting struct {
-	Key    string   `json:"key"`
-	Values []string `json:"values"`
-	May    changes  `json:"may_change"` // any time, stopped or never
-	Why    string   `json:"why,omitempty"`
+	Key    string     `json:"key"`
+	Values []string   `json:"values"`
+	May    changeTime `json:"may_change"` // any time, stopped or never
+	Why    string     `json:"why,omitempty"`
 }
 
 func (c *clusterFlags) showSettings(ctx context.Context, w io.Writer, control admin.Client, asJSON bool) error {
@@ -264,7 +264,7 @@ func (c *clusterFlags) showSettings(ctx context.Context, w io.Writer, control ad
 		all = append(all, shownSetting{key, r.Settings[key], may, why})
 	}
 	slices.SortStableFunc(all, func(a, b shownSetting) int {
-		order := []changes{mayAlways, mayStopped, mayNever}
+		order := []changeTime{mayAlways, mayStopped, mayNever}
 		return slices.Index(order, a.May) - slices.Index(order, b.May)
 	})
 	if asJSON {
@@ -273,14 +273,14 @@ func (c *clusterFlags) showSettings(ctx context.Context, w io.Writer, control ad
 		}
 		return cluster.Advise(control.Trouble())
 	}
-	for _, may := range []changes{mayAlways, mayStopped, mayNever} {
+	for _, may := range []changeTime{mayAlways, mayStopped, mayNever} {
 		printSettings(w, may, slices.DeleteFunc(slices.Clone(all), func(s shownSetting) bool { return s.May != may }))
 	}
 	return cluster.Advise(control.Trouble())
 }
 
-func printSettings(w io.Writer, may changes, all []shownSetting) {
-	fmt.Fprintln(w, map[changes]string{mayAlways: "may change at any time (kumo set KEY=VALUE):",
+func printSettings(w io.Writer, may changeTime, all []shownSetting) {
+	fmt.Fprintln(w, map[changeTime]string{mayAlways: "may change at any time (kumo set KEY=VALUE):",
 		mayStopped: "may change while the crawl is stopped, since nodes read it when they begin:",
 		mayNever:   "cannot change, since the crawl has left out, kept or named things by it:"}[may])
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

@@ -29,7 +29,7 @@ func (o *options) changer(given *pflag.FlagSet) func([]settings.Setting, func(*j
 				next = append(next, s)
 			}
 		}
-		j, err := o.with(given, next)
+		j, err := o.jobWith(given, next)
 		if err == nil {
 			err = apply(j)
 		}
@@ -41,8 +41,8 @@ func (o *options) changer(given *pflag.FlagSet) func([]settings.Setting, func(*j
 }
 
 // with is the job that these options give with some settings changed.
-func (o *options) with(given *pflag.FlagSet, changed []settings.Setting) (*job.Job, error) {
-	mine := &options{idle: true, seedFiles: o.fromFiles()}
+func (o *options) jobWith(given *pflag.FlagSet, changed []settings.Setting) (*job.Job, error) {
+	mine := &options{noFetch: true, seedFiles: o.fromFiles()}
 	all := crawlFlags(mine)
 	for _, s := range changed {
 		if len(s.Values) == 0 {
@@ -83,20 +83,20 @@ func setIn(ctx context.Context, w io.Writer, dir string, wishes []settings.Setti
 	}
 	was, err := folderSetter(dir).Set(ctx, changes)
 	if err == nil {
-		sayChanges(w, changes, was)
+		printChanges(w, changes, was)
 	}
 	return err
 }
 
-// tuneIn makes changes that f makes of the settings of the crawl in a folder, and says so.
-func tuneIn(ctx context.Context, w io.Writer, dir string, f func(now map[string][]string) ([]inspect.Setting,
+// setRunning makes changes that f makes of the settings of the crawl in a folder, and says so.
+func setRunning(ctx context.Context, w io.Writer, dir string, f func(now map[string][]string) ([]inspect.Setting,
 	error)) error {
 	changes, was, err := inspect.Tune(ctx, folderSetter(dir), func() (map[string][]string, error) {
 		saved, err := folder.ReadSettings(dir)
 		return settings.Map(saved), err
 	}, f)
 	if err == nil {
-		sayChanges(w, changes, was)
+		printChanges(w, changes, was)
 	}
 	return err
 }
@@ -111,13 +111,13 @@ func (dir folderSetter) Set(ctx context.Context, changes []inspect.Setting) ([]i
 	return was, err
 }
 
-func sayChanges(w io.Writer, changes, was []inspect.Setting) {
+func printChanges(w io.Writer, changes, was []inspect.Setting) {
 	for i, s := range changes {
-		fmt.Fprintf(w, "%s is %s now, was %s\n", s.Key, valueOf(s.Key, redacted(s)), valueOf(s.Key, was[i].Values))
+		fmt.Fprintf(w, "%s is %s now, was %s\n", s.Key, valueOf(s.Key, redactedValues(s)), valueOf(s.Key, was[i].Values))
 	}
 }
 
-func redacted(s inspect.Setting) []string {
+func redactedValues(s inspect.Setting) []string {
 	values := slices.Clone(s.Values)
 	for i := range values {
 		values[i] = redact(s.Key, values[i])

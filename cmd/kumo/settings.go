@@ -18,16 +18,16 @@ import (
 	"kumo/internal/engine/seeds"
 )
 
-// settle reads the settings from where they are given: flags and the environment, then the --config file, then the
+// resolve reads the settings from where they are given: flags and the environment, then the --config file, then the
 // crawl in the folder.
-func (o *options) settle(ctx context.Context, f *pflag.FlagSet, args []string) error {
+func (o *options) resolve(ctx context.Context, f *pflag.FlagSet, args []string) error {
 	if err := o.read(ctx, f, args, func(settings.Setting) error { return nil }); err != nil {
 		return err
 	}
 	if err := o.findFolder(); err != nil {
 		return err
 	}
-	if err := o.goOn(f); err != nil {
+	if err := o.resume(f); err != nil {
 		return err
 	}
 	o.Job.Block = withSaved(o.Job.Block, nil)
@@ -118,12 +118,12 @@ func setFlag(f *pflag.FlagSet, s settings.Setting) error {
 	if len(s.Values) != 1 {
 		return fmt.Errorf("one value is wanted, not %d", len(s.Values))
 	}
-	return plainly(f.Set(s.Key, s.Values[0]))
+	return clarifyFlagError(f.Set(s.Key, s.Values[0]))
 }
 
 // findFolder sets the crawl's name and folder, and its place if it has one.
 func (o *options) findFolder() error {
-	if o.Out == sinks.Stdout && o.pipes {
+	if o.Out == sinks.Stdout && o.allowPipe {
 		_, err := o.Job.Normalize()
 		return err
 	}
@@ -165,7 +165,7 @@ func checkFolder(flag, dir string) error {
 
 // goOn takes the settings of the crawl in the folder over, where the user has not given others, and refuses those that
 // cannot change.
-func (o *options) goOn(f *pflag.FlagSet) error {
+func (o *options) resume(f *pflag.FlagSet) error {
 	if o.Job.Fetch.User != "" && !f.Changed("password") {
 		return usagef("--user %s needs --password: give '' for an empty one", o.Job.Fetch.User)
 	}
@@ -211,7 +211,7 @@ func (o *options) checkSaved(f *pflag.FlagSet, s settings.Setting, now []setting
 		return nil // apply says it
 	}
 	if slices.ContainsFunc(s.Values, func(v string) bool { return strings.Contains(v, settings.Redacted) }) &&
-		!fl.Changed && !o.idle {
+		!fl.Changed && !o.noFetch {
 		return usagef("the crawl in %s has a --%s, which is not kept on disk: give it again, or an empty one to go on "+
 			"without",
 			o.Job.Dir, s.Key)
@@ -231,12 +231,12 @@ func (o *options) checkSaved(f *pflag.FlagSet, s settings.Setting, now []setting
 		change = "may only become another file"
 	}
 	return usagef("the crawl in %s was begun with --%s %s, and that %s: %s",
-		o.Job.Dir, s.Key, strings.Join(s.Values, ","), change, o.beginAnew())
+		o.Job.Dir, s.Key, strings.Join(s.Values, ","), change, o.restartHint())
 }
 
-func (o *options) beginAnew() string {
-	if o.mirrored != "" {
-		return "name another folder in place of " + o.mirrored + ", or move that one away and mirror again"
+func (o *options) restartHint() string {
+	if o.mirrorDir != "" {
+		return "name another folder in place of " + o.mirrorDir + ", or move that one away and mirror again"
 	}
 	return "name another folder with --out, or begin again with --fresh, which sets this one aside"
 }
@@ -250,7 +250,7 @@ func (o *options) checkUnsaved(f *pflag.FlagSet, saved []settings.Setting) error
 		fl := f.Lookup(key)
 		known := slices.ContainsFunc(saved, func(s settings.Setting) bool { return s.Key == key })
 		if !known && fl.Changed && fl.Value.String() != fl.DefValue {
-			return usagef("the crawl in %s was begun without --%s, and that cannot change: %s", o.Job.Dir, key, o.beginAnew())
+			return usagef("the crawl in %s was begun without --%s, and that cannot change: %s", o.Job.Dir, key, o.restartHint())
 		}
 	}
 	return nil

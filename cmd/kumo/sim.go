@@ -52,7 +52,7 @@ func (s *simFolder) runs(cmd *cobra.Command, check, run func(*cobra.Command) err
 		if s.Dir == "" {
 			return run(cmd)
 		}
-		out := s.Begin(results.Experiment{Experiment: cmd.Name(), About: cmd.Short, Command: typedAs(cmd),
+		out := s.Begin(results.Experiment{Experiment: cmd.Name(), About: cmd.Short, Command: commandTyped(cmd),
 			Version: job.Version}, cmd.OutOrStdout())
 		cmd.SetOut(out)
 		if err := run(cmd); err != nil {
@@ -78,8 +78,8 @@ func checkScaling(cmd *cobra.Command, scaling bool, both ...string) (err error) 
 	return err
 }
 
-// typedAs is how a command was called, but for where its files go.
-func typedAs(cmd *cobra.Command) string {
+// commandTyped is how a command was called, but for where its files go.
+func commandTyped(cmd *cobra.Command) string {
 	words := []string{cmd.CommandPath()}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		value := f.Value.String()

@@ -70,7 +70,7 @@ func (b *balanceSim) run(cmd *cobra.Command) error {
 	if b.cost {
 		b.balance.Now = time.Now
 	}
-	r, err := showing(cmd, b.balance.Run)
+	r, err := withProgress(cmd, b.balance.Run)
 	if err != nil {
 		return err
 	}

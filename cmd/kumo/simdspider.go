@@ -42,7 +42,7 @@ type dspider struct {
 }
 
 func simDSpider() *cobra.Command {
-	d := dspider{world: experiments.Paper(), scale: experiments.ScaleOfPaper(), share: "parts", order: "host",
+	d := dspider{world: experiments.DSpiderOfPaper(), scale: experiments.ScaleOfPaper(), share: "parts", order: "host",
 		decider: "hub"}
 	cmd := &cobra.Command{Use: "dspider", Short: "Make DSpider's experiments again", Long: simDSpiderLong,
 		Example: simDSpiderExample, Args: cobra.NoArgs}
@@ -60,8 +60,8 @@ func (d *dspider) flags(cmd *cobra.Command) {
 	f.IntVar(&w.Classes, "sizes", w.Classes, "a file has 1 to `K` f, all as likely")
 	f.IntVar(&w.Delays, "delays", w.Delays, "a connection takes 1 to `K` T, all as likely")
 	f.IntVar(&w.Start, "start", w.Start, "each node knows `M` hosts at the beginning")
-	f.BoolVar(&w.Near, "near", w.Near, "nodes begin only with hosts that they reach within the timeout")
-	f.Float64Var(&w.Link, "link", w.Link, "the chance `P` that a file names another host")
+	f.BoolVar(&w.StartReachable, "near", w.StartReachable, "nodes begin only with hosts that they reach within the timeout")
+	f.Float64Var(&w.LinkChance, "link", w.LinkChance, "the chance `P` that a file names another host")
 	f.Float64Var(&w.Timeout, "timeout", w.Timeout, "`T` that a connection may take in experiment 1")
 	f.Float64Var(&w.LAN.Bandwidth, "lan-bandwidth", w.LAN.Bandwidth, "`F/T` of all nodes of the LAN together")
 	f.Float64Var(&w.WAN.Bandwidth, "wan-bandwidth", w.WAN.Bandwidth, "`F/T` of each node of the WAN")
@@ -90,17 +90,17 @@ func (d *dspider) flags(cmd *cobra.Command) {
 	f.IntVar(&w.Places, "places", w.Places, "fetch `K` files at once where links are to be saturated")
 	f.IntSliceVar(&w.Nodes, "nodes", w.Nodes, "nodes of experiment 1, or of --scale, `N,N,...`")
 	f.Float64SliceVar(&w.Timeouts, "timeouts", w.Timeouts, "timeouts of experiment 2, `T,T,...`")
-	f.IntVar(&w.Few, "few", w.Few, "`N` nodes in experiment 2")
+	f.IntVar(&w.FewNodes, "few", w.FewNodes, "`N` nodes in experiment 2")
 	f.Lookup("timeouts").DefValue = "[3,4,5,6,7]"
 	f.SortFlags = false // the order says what belongs together
 	d.scaleFlags(cmd)
 }
 
-// mostDSpiderNodes is beyond what the paper's world makes sense with.
-const mostDSpiderNodes = 1000
+// maxDSpiderNodes is beyond what the paper's world makes sense with.
+const maxDSpiderNodes = 1000
 
 func (d *dspider) check(cmd *cobra.Command) error {
-	d.world.OwnPart, d.world.Turns = d.share == "parts", d.order == "turns"
+	d.world.FixedShare, d.world.RoundRobin = d.share == "parts", d.order == "turns"
 	if d.decider == "plain" {
 		d.world.Decider = experiments.ByPlain
 	}
@@ -110,15 +110,15 @@ func (d *dspider) check(cmd *cobra.Command) error {
 	if d.scaling {
 		return d.checkScale(cmd)
 	}
-	w, most := &d.world, d.world.Few
+	w, most := &d.world, d.world.FewNodes
 	for _, n := range w.Nodes {
 		most = max(most, n)
-		if n < 1 || n > mostDSpiderNodes {
-			return usagef("--nodes: from 1 to %d nodes are possible, not %d", mostDSpiderNodes, n)
+		if n < 1 || n > maxDSpiderNodes {
+			return usagef("--nodes: from 1 to %d nodes are possible, not %d", maxDSpiderNodes, n)
 		}
 	}
-	if len(w.Nodes) == 0 || len(w.Timeouts) == 0 || w.Few < 1 || w.Few > mostDSpiderNodes {
-		return usagef("--nodes and --timeouts need at least one value, and --few from 1 to %d", mostDSpiderNodes)
+	if len(w.Nodes) == 0 || len(w.Timeouts) == 0 || w.FewNodes < 1 || w.FewNodes > maxDSpiderNodes {
+		return usagef("--nodes and --timeouts need at least one value, and --few from 1 to %d", maxDSpiderNodes)
 	}
 	for _, t := range append([]float64{w.Timeout}, w.Timeouts...) {
 		if !(t > 0 && t <= 1e6) {
@@ -134,8 +134,8 @@ func (d *dspider) check(cmd *cobra.Command) error {
 		return usagef("--files is %d: from one for each host, %d, to 5000000 are possible", w.Files, w.Hosts)
 	case w.Classes < 1 || w.Classes > 255 || w.Delays < 1 || w.Delays > 255:
 		return usagef("--sizes and --delays must be from 1 to 255")
-	case !(w.Link >= 0 && w.Link <= 0.5):
-		return usagef("--link is %g: a chance from 0 to 0.5 is possible", w.Link)
+	case !(w.LinkChance >= 0 && w.LinkChance <= 0.5):
+		return usagef("--link is %g: a chance from 0 to 0.5 is possible", w.LinkChance)
 	case !(w.LAN.Bandwidth > 0 && w.WAN.Bandwidth > 0 && w.LAN.Bandwidth < 1e9 && w.WAN.Bandwidth < 1e9):
 		return usagef("--lan-bandwidth and --wan-bandwidth must be above 0")
 	case !(w.LAN.Message >= 0 && w.WAN.Message >= 0 && w.Persist >= 0 && w.LAN.Message+w.WAN.Message+w.Persist < 1e6):
@@ -150,21 +150,21 @@ func (d *dspider) run(cmd *cobra.Command) error {
 	if d.scaling {
 		return d.runScale(cmd)
 	}
-	points, err := showing(cmd, d.world.Run)
+	points, err := withProgress(cmd, d.world.Run)
 	if err != nil {
 		return err
 	}
 	return report.DSpider(cmd.OutOrStdout(), &d.out.Folder, &d.world, points)
 }
 
-func showing[R any](cmd *cobra.Command, run func(context.Context, func(done, of int)) (R, error)) (R, error) {
-	show, hide := showRuns()
+func withProgress[R any](cmd *cobra.Command, run func(context.Context, func(done, of int)) (R, error)) (R, error) {
+	show, hide := runProgress()
 	defer hide()
 	return run(cmd.Context(), show)
 }
 
-// showRuns shows on a terminal how far long work is, a few times a second, until it is hidden.
-func showRuns() (show func(done, of int), hide func()) {
+// runProgress shows on a terminal how far long work is, a few times a second, until it is hidden.
+func runProgress() (show func(done, of int), hide func()) {
 	if !draws(os.Stderr) {
 		return func(int, int) {}, func() {}
 	}
@@ -193,7 +193,7 @@ func (d *dspider) scaleFlags(cmd *cobra.Command) {
 	f.Float64Var(&s.Found, "found", s.Found, "with --scale, a page names `X` hosts whose owners its node does not "+
 		"know, on average")
 	f.IntVar(&s.Hosts, "web", s.Hosts, "with --scale, there are `N` hosts")
-	durationVar(f, &s.Warm, "warm", s.Warm, "with --scale, take no figures for a `TIME`")
+	durationVar(f, &s.WarmUp, "warm", s.WarmUp, "with --scale, take no figures for a `TIME`")
 	durationVar(f, &s.Time, "time", s.Time, "with --scale, then take them for a `TIME`")
 }
 
@@ -216,13 +216,13 @@ func (d *dspider) checkScale(cmd *cobra.Command) error {
 			return usagef("--nodes: from 1 to %d nodes are possible, not %d", mostScaleNodes, n)
 		}
 	}
-	rate := s.Speed * s.Found * float64(most) * (s.Warm + s.Time).Seconds()
+	rate := s.Speed * s.Found * float64(most) * (s.WarmUp + s.Time).Seconds()
 	switch {
 	case len(s.Nodes) == 0:
 		return usagef("--nodes is empty: name numbers of nodes, such as 10,100,1000")
 	case s.Seed < 1 || s.Start < 1:
 		return usagef("--seed and --start must be 1 or more")
-	case s.Claim < 0 || s.Message < 0 || s.Persist < 0 || s.Delay < 0 || s.Gather < 0 || s.Warm < 0 || s.Time <= 0:
+	case s.Claim < 0 || s.Message < 0 || s.Persist < 0 || s.Delay < 0 || s.Gather < 0 || s.WarmUp < 0 || s.Time <= 0:
 		return usagef("times must not be below 0, and --time must be above")
 	case s.Shards < 1 || s.Shards > 1000 || s.Pages < 1 || s.Pages > 1_000_000:
 		return usagef("--shards must be from 1 to 1000, and --pages from 1 to 1000000")
@@ -240,7 +240,7 @@ func (d *dspider) checkScale(cmd *cobra.Command) error {
 
 func (d *dspider) runScale(cmd *cobra.Command) error {
 	s := d.scale
-	show, hide := showRuns()
+	show, hide := runProgress()
 	rows, err := s.Rows(cmd.Context(), show)
 	var limits []experiments.Limit
 	if err == nil {

@@ -58,9 +58,9 @@ func simMesh() *cobra.Command {
 	f.BoolVar(&m.cost, "cost", false, "measure what of the processor's time nodes take")
 	f.BoolVar(&m.scaling, "scale", false, "look at what keeping together takes as nodes become more instead")
 	f.IntSliceVar(&m.scale.Nodes, "nodes", m.scale.Nodes, "with --scale, have so many nodes, `N,N,...`")
-	f.IntVar(&m.scale.Whole, "whole", m.scale.Whole, "with --scale, run the whole machine, with a crawl, for up to `N` "+
+	f.IntVar(&m.scale.FullUpTo, "whole", m.scale.FullUpTo, "with --scale, run the whole machine, with a crawl, for up to `N` "+
 		"nodes")
-	durationVar(f, &m.scale.Stay, "stay", m.scale.Stay, "with --scale, let nodes stay for this `TIME` on average")
+	durationVar(f, &m.scale.MeanStay, "stay", m.scale.MeanStay, "with --scale, let nodes stay for this `TIME` on average")
 	f.SortFlags = false
 	return m.out.runs(cmd, m.check, m.run)
 }
@@ -89,10 +89,10 @@ func (m *meshSim) check(cmd *cobra.Command) error {
 		return usagef("--time is %v: from %v to %v are possible", w.Time, 10*w.Sample, mostMeshTime)
 	case len(s.Nodes) == 0:
 		return usagef("--nodes is empty: name numbers of nodes, such as 10,100,1000")
-	case s.Whole < 0 || s.Whole > mostWhole:
-		return usagef("--whole is %d: up to %d are possible", s.Whole, mostWhole)
-	case s.Stay < time.Minute:
-		return usagef("--stay is %v: a minute or more is possible", s.Stay)
+	case s.FullUpTo < 0 || s.FullUpTo > mostWhole:
+		return usagef("--whole is %d: up to %d are possible", s.FullUpTo, mostWhole)
+	case s.MeanStay < time.Minute:
+		return usagef("--stay is %v: a minute or more is possible", s.MeanStay)
 	}
 	if len(m.intervals) == 0 {
 		return usagef("--intervals is empty: name times, such as 3m,30s")
@@ -119,7 +119,7 @@ func (m *meshSim) run(cmd *cobra.Command) error {
 	if m.scaling {
 		return m.runScale(cmd)
 	}
-	r, err := showing(cmd, m.mesh.Run)
+	r, err := withProgress(cmd, m.mesh.Run)
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (m *meshSim) run(cmd *cobra.Command) error {
 }
 
 func (m *meshSim) runScale(cmd *cobra.Command) error {
-	rows, err := showing(cmd, m.scale.Rows)
+	rows, err := withProgress(cmd, m.scale.Rows)
 	if err != nil {
 		return err
 	}

@@ -59,15 +59,15 @@ const simRankExample = `  kumo sim rank                              # a made-up
 type rankSim struct {
 	rank      experiments.Rank
 	graph     string
-	made      experiments.MadeGraph
+	made      experiments.GeneratedGraph
 	hostPages int
 	nodes     experiments.RankNodes // where --nodes is there
 	out       simFolder
 }
 
 func simRank() *cobra.Command {
-	s := rankSim{rank: experiments.RankOfPaper(), nodes: experiments.RankNodesUsual(),
-		made: experiments.MadeGraph{Pages: 1_000_000, BySize: experiments.BySize}}
+	s := rankSim{rank: experiments.RankOfPaper(), nodes: experiments.DefaultRankNodes(),
+		made: experiments.GeneratedGraph{Pages: 1_000_000, BySize: experiments.BySize}}
 	cmd := &cobra.Command{Use: "rank", Short: "Compare orders in which what waits is fetched", Long: simRankLong,
 		Example: simRankExample, Args: cobra.NoArgs}
 	f := cmd.Flags()
@@ -94,8 +94,8 @@ func simRank() *cobra.Command {
 	return s.out.runs(cmd, s.check, s.run)
 }
 
-// mostRankPages is what takes some 4 GB, and ten minutes.
-const mostRankPages = 10_000_000
+// maxRankPages is what takes some 4 GB, and ten minutes.
+const maxRankPages = 10_000_000
 
 func (s *rankSim) check(cmd *cobra.Command) error {
 	r := &s.rank
@@ -106,8 +106,8 @@ func (s *rankSim) check(cmd *cobra.Command) error {
 		return usagef("--host-pages says something only with --graph")
 	case s.hostPages < 0:
 		return usagef("--host-pages is %d: 1 or more is possible", s.hostPages)
-	case s.made.Pages < 1000 || s.made.Pages > mostRankPages:
-		return usagef("--pages is %d: from 1000 to %d are possible", s.made.Pages, mostRankPages)
+	case s.made.Pages < 1000 || s.made.Pages > maxRankPages:
+		return usagef("--pages is %d: from 1000 to %d are possible", s.made.Pages, maxRankPages)
 	case !(s.made.BySize >= 0 && s.made.BySize <= 1):
 		return usagef("--by-size is %v: from 0 to 1 is possible", s.made.BySize)
 	case r.Seeds < 1:
@@ -182,7 +182,7 @@ func (s *rankSim) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	show, hide := showRuns()
+	show, hide := runProgress()
 	if len(s.nodes.Nodes) > 0 {
 		s.nodes.Rank = s.rank
 		res, err := s.nodes.Run(cmd.Context(), g, show)
@@ -198,8 +198,8 @@ func (s *rankSim) run(cmd *cobra.Command) error {
 	return report.Rank(cmd.OutOrStdout(), &s.out.Folder, &s.rank, res)
 }
 
-// mostRankNodes is what takes some 200 MB for each million pages.
-const mostRankNodes = 64
+// maxRankNodes is what takes some 200 MB for each million pages.
+const maxRankNodes = 64
 
 func (s *rankSim) checkNodes(cmd *cobra.Command) error {
 	n := &s.nodes
@@ -218,8 +218,8 @@ func (s *rankSim) checkNodes(cmd *cobra.Command) error {
 		}
 	}
 	for _, of := range n.Nodes {
-		if of < 1 || of > mostRankNodes {
-			return usagef("--nodes: %d are not possible, but from 1 to %d", of, mostRankNodes)
+		if of < 1 || of > maxRankNodes {
+			return usagef("--nodes: %d are not possible, but from 1 to %d", of, maxRankNodes)
 		}
 	}
 	for _, at := range n.At {

@@ -58,14 +58,14 @@ func simSoak() *cobra.Command {
 	f.Var(setting.Choice(&s.strategy, sim.Strategies()), "strategy", "how hosts are shared among nodes")
 	f.IntVar(&s.cfg.Nodes, "nodes", 50, "begin with `N` nodes")
 	f.IntVar(&s.cfg.Seeds, "seeds", 100, "run `K` seeds")
-	f.Uint64Var(&s.cfg.First, "seed", 1, "the first seed's `NUMBER`")
+	f.Uint64Var(&s.cfg.FirstSeed, "seed", 1, "the first seed's `NUMBER`")
 	f.IntVar(&s.cfg.Hosts, "hosts", 0, "make a web of `N` hosts (0: three a node)")
 	f.Var(setting.Choice(&s.preset, []string{"lan", "wan"}), "preset", "how far nodes are from each other")
 	f.StringVar(&s.latency, "latency", "", "take the latency between nodes from `FILE`: a matrix of round-trip times")
 	durationVar(f, &s.faults, "faults", 0, "let something go wrong once in this time, on average (0: the preset's; "+
 		"below 0: never)")
-	durationVar(f, &s.cfg.Turmoil, "time", 0, "let things go wrong for this long (0: the preset's)")
-	f.Float64Var(&s.cfg.Apart, "apart", 0, "let this `SHARE` of the pairs of a node and a host not reach each other, 0 "+
+	durationVar(f, &s.cfg.FaultTime, "time", 0, "let things go wrong for this long (0: the preset's)")
+	f.Float64Var(&s.cfg.Unreachable, "apart", 0, "let this `SHARE` of the pairs of a node and a host not reach each other, 0 "+
 		"to 1; only hub cares")
 	f.BoolVar(&s.cfg.Formed, "formed", false, "begin with a cluster that all nodes have joined")
 	f.Uint64Var(&s.story, "story", 0, "run this `SEED` alone, and tell what happened")
@@ -106,16 +106,16 @@ func (s *soak) config() (sim.Config, error) {
 	if s.preset == "wan" {
 		cfg = sim.WAN()
 	}
-	if s.cfg.Nodes < 1 || s.cfg.Seeds < 1 || s.cfg.First < 1 || s.cfg.Hosts < 0 || s.cfg.Turmoil < 0 {
+	if s.cfg.Nodes < 1 || s.cfg.Seeds < 1 || s.cfg.FirstSeed < 1 || s.cfg.Hosts < 0 || s.cfg.FaultTime < 0 {
 		return cfg, usagef("--nodes, --seeds and --seed must be 1 or more, and --hosts and --time not below 0")
 	}
-	cfg.Nodes, cfg.Seeds, cfg.First, cfg.Formed = s.cfg.Nodes, s.cfg.Seeds, s.cfg.First, s.cfg.Formed
-	if s.cfg.Apart < 0 || s.cfg.Apart > 1 {
+	cfg.Nodes, cfg.Seeds, cfg.FirstSeed, cfg.Formed = s.cfg.Nodes, s.cfg.Seeds, s.cfg.FirstSeed, s.cfg.Formed
+	if s.cfg.Unreachable < 0 || s.cfg.Unreachable > 1 {
 		return cfg, usagef("--apart is a share, from 0 to 1")
 	}
-	cfg.Hosts, cfg.Apart = s.cfg.Hosts, s.cfg.Apart
-	if s.cfg.Turmoil > 0 {
-		cfg.Turmoil = s.cfg.Turmoil
+	cfg.Hosts, cfg.Unreachable = s.cfg.Hosts, s.cfg.Unreachable
+	if s.cfg.FaultTime > 0 {
+		cfg.FaultTime = s.cfg.FaultTime
 	}
 	if s.faults != 0 {
 		cfg.FaultEvery = s.faults

@@ -20,14 +20,14 @@ import (
 	"kumo/internal/base/stats"
 )
 
-// A formOrSink is a choice of forms that takes the URL of a sink, too.
-type formOrSink struct {
+// A formatOrSink is a choice of forms that takes the URL of a sink, too.
+type formatOrSink struct {
 	setting.Value
 	to *string
 }
 
 // Set is pflag.Value's.
-func (f formOrSink) Set(s string) error {
+func (f formatOrSink) Set(s string) error {
 	if sinks.Is(s) {
 		*f.to = s
 		return nil
@@ -68,11 +68,11 @@ func (o *exportOptions) send(ctx context.Context, crawl string, out io.Writer) e
 	}
 	fmt.Fprintf(out, "%s sent to %s in %.1f s\n", stats.Count(r.Sent, "records"), sink.Redact(o.form),
 		time.Since(begin).Seconds())
-	printLeftOut(out, r.Report)
+	printExcluded(out, r.Report)
 	return nil
 }
 
-var errDiffers = errors.New("the sink has not what the crawl has")
+var errSinkDiffers = errors.New("the sink has not what the crawl has")
 
 func (o *verifyOptions) compare(cmd *cobra.Command, crawl string) error {
 	out := cmd.OutOrStdout()
@@ -88,7 +88,7 @@ func (o *verifyOptions) compare(cmd *cobra.Command, crawl string) error {
 	}
 	first, said := []difference{}, map[sinks.Difference]int{}
 	c, err := sinks.Compare(cmd.Context(), x, func(what sinks.Difference, url string) {
-		if said[what]++; said[what] > faultsSaid && !o.all {
+		if said[what]++; said[what] > defaultFaultLimit && !o.all {
 			return
 		}
 		if o.json {
@@ -97,7 +97,7 @@ func (o *verifyOptions) compare(cmd *cobra.Command, crawl string) error {
 		}
 		clear()
 		fmt.Fprintf(out, "%s: %s\n", what, url)
-		if said[what] == faultsSaid && !o.all {
+		if said[what] == defaultFaultLimit && !o.all {
 			fmt.Fprintf(out, "more that are %s are counted only: --all says them\n", what)
 		}
 	})
@@ -118,7 +118,7 @@ func (o *verifyOptions) compare(cmd *cobra.Command, crawl string) error {
 			c.Sink, sink.Redact(o.sink), c.Missing, c.Older, c.Extra)
 	}
 	if err == nil && !c.Same() {
-		err = errDiffers
+		err = errSinkDiffers
 	}
 	return err
 }

@@ -35,7 +35,7 @@ func snapshotCommand() *cobra.Command {
 			if len(args) == 2 {
 				target = args[1]
 			}
-			line := lineOn(os.Stderr, !quiet)
+			line := newProgressLine(os.Stderr, !quiet)
 			var last inspect.Copied
 			err := session.Snapshot(cmd.Context(), args[0], target, func(n inspect.Copied) {
 				last = n

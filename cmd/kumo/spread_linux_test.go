@@ -62,7 +62,7 @@ func spreadOnce(t *testing.T, seed uint64, hosts, busy int) {
 	}
 	s := &spreading{T: t, Demo: clusterdemo.Demo{Secret: secret.New(), Servers: addresses,
 		Settings: clusterdemo.Settings{Strategy: "hub", Out: t.TempDir(), Delay: spreadDelay}}}
-	s.Begun, s.W = time.Now(), io.Discard
+	s.Started, s.W = time.Now(), io.Discard
 	cfg := synthweb.Clean(seed, hosts, hosts*200)
 	cfg.ByAddress = true
 	web := synthweb.New(cfg)
@@ -79,7 +79,7 @@ func spreadOnce(t *testing.T, seed uint64, hosts, busy int) {
 		t.Fatal(err)
 	}
 
-	t.Cleanup(s.End)
+	t.Cleanup(s.KillAll)
 	for i := range spreadNodes {
 		s.spreadNode(i, busy > 0)
 	}
@@ -91,7 +91,7 @@ func spreadOnce(t *testing.T, seed uint64, hosts, busy int) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { client.Close() })
-	if err := s.Until(ctx, client, func(c *inspect.Cluster) bool { return len(c.Nodes) == spreadNodes }); err != nil {
+	if err := s.WaitFor(ctx, client, func(c *inspect.Cluster) bool { return len(c.Nodes) == spreadNodes }); err != nil {
 		t.Fatal(err)
 	}
 	for range busy {
@@ -104,7 +104,7 @@ func spreadOnce(t *testing.T, seed uint64, hosts, busy int) {
 		t.Fatalf("kumo start: %v\n%s", err, said)
 	}
 	began := time.Now()
-	if err := s.Until(ctx, client, func(c *inspect.Cluster) bool { return clusterdemo.Members(c) == spreadNodes }); err != nil {
+	if err := s.WaitFor(ctx, client, func(c *inspect.Cluster) bool { return clusterdemo.Members(c) == spreadNodes }); err != nil {
 		t.Fatal(err)
 	}
 	came := time.Since(began)

@@ -69,7 +69,7 @@ func statusCommand() *cobra.Command {
 			}
 			s.out, s.err = cmd.OutOrStdout(), cmd.ErrOrStderr()
 			if dir != "" {
-				return s.folder(cmd, dir)
+				return s.showFolder(cmd, dir)
 			}
 			if c.crawl == "" {
 				return usagef("which crawl? name its folder with --out or, if it is one of several nodes, itself with --crawl")
@@ -106,12 +106,12 @@ func statusCommand() *cobra.Command {
 
 // A statusView shows a cluster.
 type statusView struct {
-	out   io.Writer
-	err   io.Writer
-	watch bool
-	json  bool
-	every time.Duration
-	drawn int // lines on the terminal, to be drawn over
+	out        io.Writer
+	err        io.Writer
+	watch      bool
+	json       bool
+	every      time.Duration
+	drawnLines int // lines on the terminal, to be drawn over
 }
 
 // follow shows the cluster until the user has seen enough, or there is nobody to ask any more.
@@ -127,7 +127,7 @@ func (s *statusView) follow(ctx, enough context.Context, control admin.Client, c
 		case errors.Is(err, bus.ErrUnavailable): // it is shown again when they are back
 			fmt.Fprintf(s.err, "%s %v: too few servers answer; kumo status without --watch says which\n",
 				time.Now().UTC().Format(time.TimeOnly), err)
-			s.drawn = 0
+			s.drawnLines = 0
 		case err != nil:
 			return cluster.Advise(err)
 		}
@@ -163,10 +163,10 @@ func (s *statusView) width() int {
 func (s *statusView) draw(shown string, width int) error {
 	if s.watch && draws(s.out) {
 		drawn := text.Rows(shown, width)
-		if s.drawn > 0 {
-			shown = fmt.Sprintf("\r\x1b[%dA\x1b[J", s.drawn) + shown
+		if s.drawnLines > 0 {
+			shown = fmt.Sprintf("\r\x1b[%dA\x1b[J", s.drawnLines) + shown
 		}
-		s.drawn = drawn
+		s.drawnLines = drawn
 	}
 	_, err := io.WriteString(s.out, shown)
 	return err
@@ -190,13 +190,13 @@ func isTerminal(w io.Writer) bool {
 func draws(w io.Writer) bool { return isTerminal(w) && os.Getenv("TERM") != "dumb" }
 
 // folder says how the crawl in dir goes, again and again with --watch, until it ends.
-func (s *statusView) folder(cmd *cobra.Command, dir string) error {
-	if err := (&alone{dir}).check(cmd.Flags()); err != nil {
+func (s *statusView) showFolder(cmd *cobra.Command, dir string) error {
+	if err := (&localCrawl{dir}).check(cmd.Flags()); err != nil {
 		return err
 	}
 	ctx := cmd.Context()
 	for {
-		running, err := s.look(ctx, dir)
+		running, err := s.print(ctx, dir)
 		if err != nil || !running || !s.watch {
 			return err
 		}
@@ -206,8 +206,8 @@ func (s *statusView) folder(cmd *cobra.Command, dir string) error {
 	}
 }
 
-func (s *statusView) look(ctx context.Context, dir string) (running bool, err error) {
-	v, err := openLook(ctx, dir)
+func (s *statusView) print(ctx context.Context, dir string) (running bool, err error) {
+	v, err := openView(ctx, dir)
 	if err != nil {
 		return false, err
 	}

@@ -12,12 +12,12 @@ func TestStaysHere(t *testing.T) {
 		if seeds != "" {
 			o.Job.Seeds = []string{seeds}
 		}
-		if got := o.staysHere(); got != want {
+		if got := o.isLoopbackOnly(); got != want {
 			t.Errorf("%q: %v", seeds, got)
 		}
 	}
 	o := &options{}
-	if o.Job.Seeds = []string{"http://localhost/", "http://example.com/"}; o.staysHere() {
+	if o.Job.Seeds = []string{"http://localhost/", "http://example.com/"}; o.isLoopbackOnly() {
 		t.Error("one of two seeds is elsewhere")
 	}
 }

@@ -12,8 +12,8 @@ import (
 
 // What is read of a page for its main text.
 const (
-	leastTextBody = 2 << 20  // bytes, where memory is scarce
-	mostTextBody  = 16 << 20 // and where it is not
+	textBodyFloor   = 2 << 20  // bytes, where memory is scarce
+	textBodyCeiling = 16 << 20 // and where it is not
 )
 
 // mainTexts finds the main texts of a crawl's pages, of no more at once than there are processors and memory for. Large
@@ -21,7 +21,7 @@ const (
 // a program that imports kumo links what finds texts only where it asks for them.
 func mainTexts(shares func() crawl.Shares) func(*page.Response, *page.Page) (*page.MainText, error) {
 	places := sync.OnceValue(func() chan struct{} { return make(chan struct{}, shares().Texts()) })
-	most := sync.OnceValue(func() int { return mostText(shares()) })
+	most := sync.OnceValue(func() int { return maxTextBody(shares()) })
 	return func(resp *page.Response, pg *page.Page) (*page.MainText, error) {
 		body := resp.Body
 		if int64(len(body)) <= shares().SlotRoom() {
@@ -45,5 +45,7 @@ func mainTexts(shares func() crawl.Shares) func(*page.Response, *page.Page) (*pa
 	}
 }
 
-// mostText is how much of a body is read.
-func mostText(shares crawl.Shares) int { return int(min(max(shares/16, leastTextBody), mostTextBody)) }
+// maxTextBody is how much of a body is read.
+func maxTextBody(shares crawl.Shares) int {
+	return int(min(max(shares/16, textBodyFloor), textBodyCeiling))
+}

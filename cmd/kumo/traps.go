@@ -69,7 +69,7 @@ func (o *trapsOptions) run(cmd *cobra.Command, dir string) error {
 			return usagef("%s: nothing of the pattern %q was left out; kumo traps %[1]s lists patterns", dir, pattern)
 		}
 	}
-	return letIn(cmd.Context(), cmd.ErrOrStderr(), dir, released, o.release)
+	return releaseTraps(cmd.Context(), cmd.ErrOrStderr(), dir, released, o.release)
 }
 
 func (o *trapsOptions) list(cmd *cobra.Command, all []inspect.TrapPattern) error {
@@ -93,15 +93,15 @@ func (o *trapsOptions) list(cmd *cobra.Command, all []inspect.TrapPattern) error
 	return w.Flush()
 }
 
-// letIn makes patterns settings of the crawl, which lets in what was left out, and fetches nothing.
-func letIn(ctx context.Context, errs io.Writer, dir string, released, more []string) (err error) {
+// releaseTraps makes patterns settings of the crawl, which lets in what was left out, and fetches nothing.
+func releaseTraps(ctx context.Context, errs io.Writer, dir string, released, more []string) (err error) {
 	var args []string
 	for _, pattern := range append(slices.Clone(released), more...) {
 		if arg := "--" + job.ReleaseTrapKey + "=" + pattern; !slices.Contains(args, arg) {
 			args = append(args, arg)
 		}
 	}
-	o, err := settled(ctx, dir, args...)
+	o, err := savedOptions(ctx, dir, args...)
 	if err != nil {
 		return err
 	}

@@ -134,13 +134,13 @@ func (p *uiPage) url() string {
 }
 
 // runningIn is the crawl that runs in a folder.
-func runningIn(dir string) *shown {
-	return &shown{dirs: []string{dir}, Config: ui.Config{Crawls: []ui.Crawl{{Dir: dir,
+func runningIn(dir string) *webContent {
+	return &webContent{dirs: []string{dir}, Config: ui.Config{Crawls: []ui.Crawl{{Dir: dir,
 		Open: func(ctx context.Context) (*inspect.View, error) { return session.Dial(ctx, dir) }}}}}
 }
 
-func (p *uiPage) serve(ctx context.Context, log *slog.Logger, shown *shown) (err error) {
-	note, kept, end, err := p.note(ctx, shown)
+func (p *uiPage) serve(ctx context.Context, log *slog.Logger, shown *webContent) (err error) {
+	note, kept, end, err := p.publish(ctx, shown)
 	if err != nil {
 		return err
 	}
@@ -151,12 +151,12 @@ func (p *uiPage) serve(ctx context.Context, log *slog.Logger, shown *shown) (err
 	return s.Serve(ctx, p.listen, p.flags.Cert, p.flags.Key)
 }
 
-// note puts the page's URL and token down in the folders that are shown, first of all in the first; or in one of the
+// publish puts the page's URL and token down in the folders that are shown, first of all in the first; or in one of the
 // user's own, if there is none or this user cannot write there. It reports whether kumo open finds them. The caller calls
 // end when the page is no longer served.
-func (p *uiPage) note(ctx context.Context, shown *shown) (note *uiNote, kept bool, end func(), err error) {
-	note = &uiNote{URL: p.url(), Wanted: p.token}
-	dirs, spare := shown.dirs, userDir(shown.first())
+func (p *uiPage) publish(ctx context.Context, shown *webContent) (note *uiRecord, kept bool, end func(), err error) {
+	note = &uiRecord{URL: p.url(), TokenRequired: p.token}
+	dirs, spare := shown.dirs, userDir(shown.firstName())
 	if len(dirs) == 0 && spare != "" {
 		dirs = []string{spare}
 	}
@@ -165,11 +165,11 @@ func (p *uiPage) note(ctx context.Context, shown *shown) (note *uiNote, kept boo
 			return nil, false, nil, err
 		}
 	}
-	ends := &uiEnds{}
-	failed := alongside(dirs, func(dir string) error { return note.show(ctx, dir, shown, ends) })
+	ends := &uiCleanup{}
+	failed := forEachDir(dirs, func(dir string) error { return note.publish(ctx, dir, shown, ends) })
 	kept = len(dirs) > 0 && (failed[0] == nil ||
-		spare != "" && dirs[0] != spare && note.show(ctx, spare, shown, ends) == nil)
-	return note, kept, ends.all, nil
+		spare != "" && dirs[0] != spare && note.publish(ctx, spare, shown, ends) == nil)
+	return note, kept, ends.run, nil
 }
 
 // findToken returns the token that a folder has, or the one in a folder of the user's own, or else a new one. A folder
@@ -180,8 +180,8 @@ func findToken(dirs ...string) (string, error) {
 			continue
 		}
 		found := make(chan string, 1)
-		failed := alongside([]string{dir}, func(dir string) error {
-			n, err := readNote(dir)
+		failed := forEachDir([]string{dir}, func(dir string) error {
+			n, err := readUIRecord(dir)
 			if err == nil {
 				found <- n.Token
 			}
@@ -203,7 +203,7 @@ func findToken(dirs ...string) (string, error) {
 
 // logURL logs where the page is. The URL has the token where only this user sees it, on a terminal, or where no folder
 // has it: logs are often readable by others.
-func (p *uiPage) logURL(log *slog.Logger, note *uiNote, kept bool, shown *shown) {
+func (p *uiPage) logURL(log *slog.Logger, note *uiRecord, kept bool, shown *webContent) {
 	switch {
 	case !p.token:
 		log.Info("web page", "at", note.URL)
@@ -213,7 +213,7 @@ func (p *uiPage) logURL(log *slog.Logger, note *uiNote, kept bool, shown *shown)
 		log.Info("web page", "at", note.link())
 	default:
 		log.Info("web page", "at", note.URL)
-		log.Info("kumo open " + shown.first() + " prints the web page's URL with its token")
+		log.Info("kumo open " + shown.firstName() + " prints the web page's URL with its token")
 	}
 	if p.open && p.flags.Cert == "" {
 		log.Warn("the web page and its token go over the network as they are: --" + p.flags.name +
@@ -221,8 +221,8 @@ func (p *uiPage) logURL(log *slog.Logger, note *uiNote, kept bool, shown *shown)
 	}
 }
 
-// first is what kumo open is given to find the page.
-func (s *shown) first() string {
+// firstName is what kumo open is given to find the page.
+func (s *webContent) firstName() string {
 	switch {
 	case len(s.dirs) > 0:
 		return s.dirs[0]
@@ -251,27 +251,27 @@ func userDir(of string) string {
 	return filepath.Join(cache, "kumo", "pages", fmt.Sprintf("%x", sha256.Sum256([]byte(of)))[:16])
 }
 
-// A uiNote is what lies in a crawl's folder of its web page, for its user alone.
-type uiNote struct {
-	URL    string `json:"url,omitempty"`          // missing: it is not served
-	Wanted bool   `json:"token_wanted,omitempty"` // there
-	Token  string `json:"token,omitempty"`        // also while it is not wanted: the next page has it, too
+// A uiRecord is what lies in a crawl's folder of its web page, for its user alone.
+type uiRecord struct {
+	URL           string `json:"url,omitempty"`          // missing: it is not served
+	TokenRequired bool   `json:"token_wanted,omitempty"` // there
+	Token         string `json:"token,omitempty"`        // also while it is not wanted: the next page has it, too
 }
 
 // link is the URL with the token.
-func (n *uiNote) link() string {
-	if !n.Wanted {
+func (n *uiRecord) link() string {
+	if !n.TokenRequired {
 		return n.URL
 	}
 	return n.URL + "?token=" + url.QueryEscape(n.Token)
 }
 
-func (n *uiNote) answers() bool {
+func (n *uiRecord) isServed() bool {
 	u, err := url.Parse(n.URL)
 	if err != nil || u.Host == "" {
 		return false
 	}
-	conn, err := net.DialTimeout("tcp", u.Host, noteTime)
+	conn, err := net.DialTimeout("tcp", u.Host, recordCheckInterval)
 	if err != nil {
 		return false
 	}
@@ -279,49 +279,49 @@ func (n *uiNote) answers() bool {
 	return true
 }
 
-const maxNote = 16 << 10 // bytes
+const maxUIRecord = 16 << 10 // bytes
 
 // show puts the note down in a folder that is shown, and adds what is to be done in the end. Of a crawl's cluster the
 // folder may not be there yet, and is another one when the node begins again as another one.
-func (n *uiNote) show(ctx context.Context, dir string, shown *shown, ends *uiEnds) error {
+func (n *uiRecord) publish(ctx context.Context, dir string, shown *webContent, ends *uiCleanup) error {
 	of := slices.IndexFunc(shown.Crawls, func(c ui.Crawl) bool { return c.Dir == dir })
 	// only a crawl has it
-	if state := filepath.Join(dir, filepath.Dir(folder.UIName)); of < 0 && dir == userDir(shown.first()) {
+	if state := filepath.Join(dir, filepath.Dir(folder.UIName)); of < 0 && dir == userDir(shown.firstName()) {
 		if err := os.MkdirAll(state, 0o700); err != nil {
 			return err
 		}
 	} else if of < 0 && os.Mkdir(state, 0o777) == nil {
 		defer ends.add(func() { _ = os.Remove(state) }) // unless a token is kept in it
 	}
-	err, stop := n.keep(dir), func() {}
+	err, stop := n.save(dir), func() {}
 	if of >= 0 && shown.Crawls[of].Cluster != nil {
-		err, stop = nil, n.keepUp(ctx, dir)
+		err, stop = nil, n.watch(ctx, dir)
 	}
 	ends.add(func() {
 		stop()
-		n.end(dir)
+		n.remove(dir)
 	})
 	return err
 }
 
-// uiEnds are what is to be done in the end, folder by folder.
-type uiEnds struct {
+// uiCleanup are what is to be done in the end, folder by folder.
+type uiCleanup struct {
 	mu   sync.Mutex // guards todo
 	todo []func()
 }
 
-func (e *uiEnds) add(f func()) {
+func (e *uiCleanup) add(f func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.todo = append(e.todo, f)
 }
 
 // all does it, in its order, unless a disk hangs.
-func (e *uiEnds) all() {
+func (e *uiCleanup) run() {
 	e.mu.Lock()
 	todo := e.todo
 	e.mu.Unlock()
-	alongside([]string{""}, func(string) error {
+	forEachDir([]string{""}, func(string) error {
 		for _, f := range todo {
 			f()
 		}
@@ -329,16 +329,16 @@ func (e *uiEnds) all() {
 	})
 }
 
-// alongside does something with folders, many at once, for as long as is waited for their disks: what takes longer goes
+// forEachDir does something with folders, many at once, for as long as is waited for their disks: what takes longer goes
 // on.
-func alongside(dirs []string, do func(dir string) error) (failed []error) {
+func forEachDir(dirs []string, do func(dir string) error) (failed []error) {
 	results := make([]chan error, len(dirs))
-	turns := newTurns()
+	turns := newSemaphore()
 	for i, dir := range dirs {
 		results[i] = make(chan error, 1)
-		go turns.take(func() { results[i] <- do(dir) })
+		go turns.do(func() { results[i] <- do(dir) })
 	}
-	over := time.After(lookPatience)
+	over := time.After(inspectTimeout)
 	failed = make([]error, max(1, len(dirs)))
 	for i := range dirs {
 		select {
@@ -350,21 +350,21 @@ func alongside(dirs []string, do func(dir string) error) (failed []error) {
 	return failed
 }
 
-// turns are those of disks: who has one that takes long does not keep others waiting.
-type turns chan struct{}
+// semaphore are those of disks: who has one that takes long does not keep others waiting.
+type semaphore chan struct{}
 
-func newTurns() turns { return make(turns, 32) }
+func newSemaphore() semaphore { return make(semaphore, 32) }
 
-func (t turns) take(do func()) {
+func (t semaphore) do(do func()) {
 	t <- struct{}{}
 	leave := sync.OnceFunc(func() { <-t })
 	defer leave()
-	defer time.AfterFunc(lookPatience/16, leave).Stop()
+	defer time.AfterFunc(inspectTimeout/16, leave).Stop()
 	do()
 }
 
-// readNote reads the note of the crawl in dir; an empty one if there is none.
-func readNote(dir string) (n uiNote, err error) {
+// readUIRecord reads the note of the crawl in dir; an empty one if there is none.
+func readUIRecord(dir string) (n uiRecord, err error) {
 	f, err := os.Open(filepath.Join(dir, folder.UIName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return n, nil
@@ -373,7 +373,7 @@ func readNote(dir string) (n uiNote, err error) {
 		return n, err
 	}
 	defer f.Close()
-	text := make([]byte, maxNote)
+	text := make([]byte, maxUIRecord)
 	size, _ := f.Read(text)
 	if err := json.Unmarshal(text[:size], &n); err != nil {
 		return n, advice.With(fmt.Errorf("%s says not where the web page is: %w", f.Name(), err),
@@ -382,11 +382,11 @@ func readNote(dir string) (n uiNote, err error) {
 	return n, nil
 }
 
-// keep puts the note down, unless another page of the folder is being served: that is its own. The token that the
+// save puts the note down, unless another page of the folder is being served: that is its own. The token that the
 // folder has stays if this page has none.
-func (n *uiNote) keep(dir string) error {
-	old, _ := readNote(dir) // one that cannot be read has none
-	if old.URL != "" && old.URL != n.URL && old.answers() {
+func (n *uiRecord) save(dir string) error {
+	old, _ := readUIRecord(dir) // one that cannot be read has none
+	if old.URL != "" && old.URL != n.URL && old.isServed() {
 		return nil
 	}
 	now := *n
@@ -396,13 +396,13 @@ func (n *uiNote) keep(dir string) error {
 	return now.write(dir)
 }
 
-// keepUp puts the note down wherever it is missing, until ctx ends or stop is called, which waits for it.
-func (n *uiNote) keepUp(ctx context.Context, dir string) (stop func()) {
+// watch puts the note down wherever it is missing, until ctx ends or stop is called, which waits for it.
+func (n *uiRecord) watch(ctx context.Context, dir string) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		n.keepAgain(ctx, dir)
+		n.restore(ctx, dir)
 	}()
 	return func() {
 		cancel()
@@ -410,18 +410,18 @@ func (n *uiNote) keepUp(ctx context.Context, dir string) (stop func()) {
 	}
 }
 
-func (n *uiNote) keepAgain(ctx context.Context, dir string) {
-	for range wait.Ticks(ctx, noteTime) {
-		if now, err := readNote(dir); err == nil && now.URL != n.URL {
-			_ = n.keep(dir) // the next time
+func (n *uiRecord) restore(ctx context.Context, dir string) {
+	for range wait.Ticks(ctx, recordCheckInterval) {
+		if now, err := readUIRecord(dir); err == nil && now.URL != n.URL {
+			_ = n.save(dir) // the next time
 		}
 	}
 }
 
-const noteTime = 500 * time.Millisecond // after which it is seen whether the note is still there
+const recordCheckInterval = 500 * time.Millisecond // after which it is seen whether the note is still there
 
 // write puts the note down in one go, readable by the crawl's user alone.
-func (n *uiNote) write(dir string) error {
+func (n *uiRecord) write(dir string) error {
 	text, err := json.Marshal(n)
 	if err != nil {
 		return err
@@ -430,13 +430,13 @@ func (n *uiNote) write(dir string) error {
 }
 
 // end says that the page is no longer served, if it is this one that the note speaks of. The token stays.
-func (n *uiNote) end(dir string) {
-	now, err := readNote(dir)
+func (n *uiRecord) remove(dir string) {
+	now, err := readUIRecord(dir)
 	if err != nil || now.URL != n.URL {
 		return
 	}
 	_ = os.Remove(filepath.Join(dir, folder.OpenName)) // which has the token, and may be missing
-	if now.URL, now.Wanted = "", false; now.Token == "" {
+	if now.URL, now.TokenRequired = "", false; now.Token == "" {
 		_ = os.Remove(filepath.Join(dir, folder.UIName)) // who asks for it finds out that nobody answers
 		return
 	}

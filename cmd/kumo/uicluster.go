@@ -11,7 +11,7 @@ import (
 
 // source is what answers for the crawl of several nodes on a web page, as commands that are given to it would.
 func (c *clusterFlags) source(log *slog.Logger) (inspect.ClusterSource, error) {
-	o, err := c.reached(log)
+	o, err := c.resolveServers(log)
 	if err != nil {
 		return nil, err
 	}
@@ -21,17 +21,17 @@ func (c *clusterFlags) source(log *slog.Logger) (inspect.ClusterSource, error) {
 			defer cancel()
 			client, err := open(ctx, c.crawl, o)
 			if err != nil {
-				return nil, c.unreached(err, &o)
+				return nil, c.adviseUnreachable(err, &o)
 			}
 			return client, nil
 		}
 	}
 	return admin.NewSource(admin.SourceConfig{Crawl: c.crawl, View: opening(viewing), Open: opening(cluster.OpenClient),
-		Check: checkWishes}), nil
+		Check: checkChanges}), nil
 }
 
 // source answers for the crawl of a node: it is reached as the node reaches it.
-func (n *noder) source(log *slog.Logger, one cluster.Node) (inspect.ClusterSource, error) {
+func (n *nodeRunner) source(log *slog.Logger, one cluster.Node) (inspect.ClusterSource, error) {
 	c := n.clusterFlags
 	if n.nats == "" && n.listen != "" && n.place != "mesh" {
 		c.join = append([]string{n.listen}, n.join...)

@@ -27,24 +27,24 @@ func completeChoices(cmd *cobra.Command) {
 }
 
 // A count is a flag for how many are to be listed.
-type count struct{ n *int }
+type limitFlag struct{ n *int }
 
-// counted sets n to what is listed unless the user says otherwise, and returns its flag.
-func counted(n *int, ordinary int) count {
+// newLimitFlag sets n to what is listed unless the user says otherwise, and returns its flag.
+func newLimitFlag(n *int, ordinary int) limitFlag {
 	*n = ordinary
-	return count{n}
+	return limitFlag{n}
 }
 
-func (c count) Type() string { return "int" }
+func (c limitFlag) Type() string { return "int" }
 
-func (c count) String() string {
+func (c limitFlag) String() string {
 	if c.n == nil {
 		return "0"
 	}
 	return strconv.Itoa(*c.n)
 }
 
-func (c count) Set(text string) error {
+func (c limitFlag) Set(text string) error {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 {
 		return fmt.Errorf("%q is no number of things to list: 0 or more is wanted", text)

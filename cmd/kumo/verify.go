@@ -69,7 +69,7 @@ func verifyCommand() *cobra.Command {
 			return o.run(cmd, append(args, ".")[0])
 		}}
 	f := cmd.Flags()
-	f.BoolVar(&o.all, "all", false, fmt.Sprintf("say every fault (default: %d of each check)", faultsSaid))
+	f.BoolVar(&o.all, "all", false, fmt.Sprintf("say every fault (default: %d of each check)", defaultFaultLimit))
 	f.BoolVar(&o.json, "json", false, "answer with one JSON object")
 	f.StringVar(&o.sink, "sink", "", "compare the records with those of the server at this `URL`, and check no files")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "do not say how far it is")
@@ -78,7 +78,7 @@ func verifyCommand() *cobra.Command {
 	return orOut(cmd)
 }
 
-const faultsSaid = 20
+const defaultFaultLimit = 20
 
 var errFaults = errors.New("the crawl's files do not agree")
 
@@ -89,13 +89,13 @@ func (o *verifyOptions) run(cmd *cobra.Command, name string) (err error) {
 	}
 	defer func() { err = errors.Join(src.WithName(err), src.Close()) }()
 	o.cfg.Disk = src.Disk
-	out := &faultPrinter{w: cmd.OutOrStdout(), most: faultsSaid, said: map[string]int{}}
+	out := &faultPrinter{w: cmd.OutOrStdout(), limit: defaultFaultLimit, printed: map[string]int{}}
 	if o.all {
-		out.most = 0
+		out.limit = 0
 	}
 	out.collect = o.json
 	o.cfg.Fault = out.fault
-	line := lineOn(os.Stderr, !o.quiet)
+	line := newProgressLine(os.Stderr, !o.quiet)
 	out.before = line.clear
 	if line.w != nil {
 		o.cfg.Progress = func(p verify.Progress) {
@@ -128,17 +128,17 @@ func (o *verifyOptions) run(cmd *cobra.Command, name string) (err error) {
 
 type faultPrinter struct {
 	w       io.Writer
-	most    int // of a check, 0 for all
-	said    map[string]int
+	limit   int // of a check, 0 for all
+	printed map[string]int
 	collect bool
 	faults  []verify.Fault
 	before  func()
 }
 
 func (p *faultPrinter) fault(f verify.Fault) {
-	p.said[f.Check]++
-	n := p.said[f.Check]
-	if p.most > 0 && n > p.most {
+	p.printed[f.Check]++
+	n := p.printed[f.Check]
+	if p.limit > 0 && n > p.limit {
 		return
 	}
 	if p.collect {
@@ -147,7 +147,7 @@ func (p *faultPrinter) fault(f verify.Fault) {
 	}
 	p.before()
 	fmt.Fprintf(p.w, "fault: %s\n", &f)
-	if n == p.most {
+	if n == p.limit {
 		fmt.Fprintf(p.w, "more faults of %s are counted only: --all says them\n", f.Check)
 	}
 }

@@ -36,7 +36,7 @@ func (w *wanRun) measure(e *evidence) {
 // leastGap is the least time between the end of a request to a host and the next one.
 func leastGap(log synthweb.Log) time.Duration {
 	least := time.Hour
-	for _, m := range log.Meetings(time.Hour) {
+	for _, m := range log.Overlaps(time.Hour) {
 		least = min(least, m.Gap)
 	}
 	return least

@@ -23,7 +23,7 @@ type Conf struct {
 	Collections []*collection.Collection // that share the job
 	Reducers    int                      // how many partitions there are
 
-	// Moved are by the code of a collection, by their URLs, where seeds redirect to. It is in scope as seeds are.
+	// RedirectTo are by the code of a collection, by their URLs, where seeds redirect to. It is in scope as seeds are.
 	Moved map[string]map[string]string
 	// Began is when the day was begun: what robots.txt files did not answer before is asked for again.
 	Began time.Time
@@ -100,7 +100,7 @@ func newSetup(conf *Conf, deps Deps) (*setup, error) {
 	if deps.Now == nil {
 		deps.Now = time.Now
 	}
-	s := &setup{Conf: conf, Deps: deps, of: map[string]*member{}}
+	s := &setup{Conf: conf, Deps: deps, members: map[string]*member{}}
 	for _, c := range conf.Collections {
 		m := &member{Collection: c, moved: reachedBySeeds(c.Seeds, conf.Moved[c.Code])}
 		var err error
@@ -108,7 +108,7 @@ func newSetup(conf *Conf, deps Deps) (*setup, error) {
 			m.recrawl, err = c.Intervals()
 		}
 		if err == nil && conf.Job == JobXML {
-			m.maker, err = newFieldsMaker(c, conf.Fetching.Agent)
+			m.extractor, err = newFieldExtractor(c, conf.Fetching.Agent)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("collection %s: %w", c.Code, err)
@@ -120,7 +120,7 @@ func newSetup(conf *Conf, deps Deps) (*setup, error) {
 		for _, to := range m.moved {
 			m.isSeed[to] = true
 		}
-		s.of[c.Code] = m
+		s.members[c.Code] = m
 	}
 	return s, nil
 }
@@ -143,22 +143,22 @@ func rulesOf(c *collection.Collection, moved map[string]string) (*policy.Rules, 
 type setup struct {
 	*Conf
 	Deps
-	of map[string]*member // by code
+	members map[string]*member // by code
 }
 
 // A member is a collection with what follows from it.
 type member struct {
 	*collection.Collection
-	rules   *policy.Rules
-	recrawl *policy.Recrawl
-	isSeed  map[string]bool
-	moved   map[string]string // seeds that redirect → where to
-	maker   *fieldsMaker      // of job xml; nil: the collection has no rules
+	rules     *policy.Rules
+	recrawl   *policy.Recrawl
+	isSeed    map[string]bool
+	moved     map[string]string // seeds that redirect → where to
+	extractor *fieldExtractor   // of job xml; nil: the collection has no rules
 }
 
 // member is the collection with a code. A record of another one is not for this job.
 func (s *setup) member(code string) (*member, error) {
-	m := s.of[code]
+	m := s.members[code]
 	if m == nil {
 		return nil, fmt.Errorf("a record of collection %q, which is not among those of the job", code)
 	}
@@ -168,26 +168,26 @@ func (s *setup) member(code string) (*member, error) {
 // route has records lie where their kinds belong.
 func (s *setup) route(key, value []byte) Route {
 	kind := KindOf(value)
-	if kind == KindRules {
-		return Route{Folder: RulesFolder}
+	if kind == KindRobots {
+		return Route{Folder: RobotsFolder}
 	}
 	code, _, err := SplitKey(key)
-	m := s.of[code]
+	m := s.members[code]
 	if err != nil || m == nil {
 		return Route{Folder: "lost"} // cannot be: keys are made by Key, of collections of the job
 	}
-	return Route{Folder: m.Directory + "/" + folders[kind], Form: forms[kind]}
+	return Route{Folder: m.Directory + "/" + folders[kind], Format: formats[kind]}
 }
 
-// RulesFolder is the folder of robots.txt answers in a place: they are of all collections.
-const RulesFolder = "robots"
+// RobotsFolder is the folder of robots.txt answers in a place: they are of all collections.
+const RobotsFolder = "robots"
 
 // folders are where records lie in the folder of their collection.
 var folders = map[Kind]string{KindInURL: "in", KindDocument: "doc", KindOutLinks: "out", KindKnown: "known",
-	KindMove: "moved", KindPage: "xml", KindApart: "other",
+	KindMove: "moved", KindPage: "xml", KindOther: "other",
 	KindFields: FieldsFolder, KindTally: tallyFolder}
 
-var forms = map[Kind]Form{KindPage: XML, KindApart: XML, KindFields: Lines, KindTally: Lines}
+var formats = map[Kind]Format{KindPage: XML, KindOther: XML, KindFields: Lines, KindTally: Lines}
 
 // count counts something of a collection.
 func (m *member) count(t *Task, name string, n int64) { t.Count(m.Code, name, n) }

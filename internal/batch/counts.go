@@ -14,7 +14,7 @@ type Counts struct {
 	Counts     map[string]int64 `json:"counts"` // of merge and xml: "pages", "bytes", "kept", "charset gbk", …
 }
 
-func (p *Pipeline) writeCounts(ctx context.Context, pt *part) error {
+func (p *Pipeline) writeCounts(ctx context.Context, pt *collectionDay) error {
 	sites, err := p.writeIndexes(ctx, pt)
 	if err != nil {
 		return err

@@ -94,8 +94,8 @@ func (s *site) outcome(t *testing.T, all []*collection.Collection, date string) 
 		}
 		for url, d := range s.documents(t, c, date) {
 			lines = append(lines, fmt.Sprintf("doc %s %s from %s to %s depth %d status %d %s title %s", c.Code, url, d.From,
-				d.To,
-				d.Depth, d.Status, d.Found, d.Title))
+				d.RedirectTo,
+				d.Depth, d.Status, d.Change, d.Title))
 		}
 		for _, line := range s.outLinks(t, c, date) {
 			lines = append(lines, "out "+c.Code+" "+line)
@@ -145,12 +145,12 @@ func TestARunThatDiesAnywhereIsMadeUpFor(t *testing.T) {
 		}
 		p := s.pipeline(day1, 2, all...)
 		done := map[string]int{}
-		p.Listener.JobBegan = func(j *batch.JobInfo) { done[fmt.Sprint(j.Step)]++ }
+		p.Listener.JobStarted = func(j *batch.JobInfo) { done[fmt.Sprint(j.Step)]++ }
 		s.run(t, p)
 		if got := s.outcome(t, all, day1); !slices.Equal(got, want) {
 			t.Fatalf("after %d changes:\n%s\nnot\n%s", at, strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
-		if left, err := batch.FilesIn(t.Context(), s.place, batch.WorkFolder); err != nil || len(left) > 0 {
+		if left, err := batch.ListFiles(t.Context(), s.place, batch.WorkFolder); err != nil || len(left) > 0 {
 			t.Errorf("after %d changes there is left %v %v", at, left, err)
 		}
 		for job, n := range done {

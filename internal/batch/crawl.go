@@ -20,7 +20,7 @@ import (
 // collections want is fetched once.
 func (s *setup) crawl() *Job {
 	return &Job{Name: JobCrawl, Map: s.crawlMap, Combine: crawlCombine, Partition: s.crawlPartition,
-		Reduce: s.crawlReduce, Route: s.crawlRoute, Waits: true}
+		Reduce: s.crawlReduce, Route: s.crawlRoute, WaitsForServers: true}
 }
 
 const hashLen = 8
@@ -32,9 +32,11 @@ func shuffleKey(url string) []byte {
 }
 
 // A wish is an InURL between map and reduce: its key and value in one.
-func (in *InURL) wish(b []byte) []byte { return in.Append(append(append(b, in.Collection...), ' ')) }
+func (in *InURL) appendWithKey(b []byte) []byte {
+	return in.Append(append(append(b, in.Collection...), ' '))
+}
 
-func readWish(url string, value []byte) (InURL, error) {
+func readWithKey(url string, value []byte) (InURL, error) {
 	code, rest, _ := bytes.Cut(value, []byte{' '})
 	return ReadInURL(Key(string(code), url), rest)
 }
@@ -65,7 +67,7 @@ func (s *setup) crawlMap(_ context.Context, t *Task, r Record, emit Emit) error 
 			return err
 		}
 	}
-	return emit(shuffleKey(in.URL), in.wish(nil))
+	return emit(shuffleKey(in.URL), in.appendWithKey(nil))
 }
 
 // fromKnown is what a known URL is in a round.
@@ -76,30 +78,30 @@ func (s *setup) fromKnown(m *member, k *Known) InURL {
 	}
 	// by day: what was fetched in the evening is due in the morning, if it is due that day
 	due := m.recrawl.IntervalFor(k.URL).Due(k.Visits)
-	in.Due = !due.IsZero() && due.UTC().Format(dateForm) <= s.Date
+	in.Due = !due.IsZero() && due.UTC().Format(dateFormat) <= s.Date
 	return in
 }
 
-const dateForm = "2006-01-02"
+const dateFormat = "2006-01-02"
 
 // crawlCombine makes one of the wishes of each collection.
 func crawlCombine(key []byte, values iter.Seq[[]byte], emit func([]byte) error) error {
-	all, err := readWishes(string(key[hashLen:]), values)
+	all, err := readAllWithKeys(string(key[hashLen:]), values)
 	if err != nil {
 		return err
 	}
 	for i := range all {
-		if err := emit(all[i].wish(nil)); err != nil {
+		if err := emit(all[i].appendWithKey(nil)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// readWishes reads the wishes for a URL, one for each collection and robots.txt.
-func readWishes(url string, values iter.Seq[[]byte]) (all []InURL, err error) {
+// readAllWithKeys reads the wishes for a URL, one for each collection and robots.txt.
+func readAllWithKeys(url string, values iter.Seq[[]byte]) (all []InURL, err error) {
 	for v := range values {
-		in, err := readWish(url, v)
+		in, err := readWithKey(url, v)
 		if err != nil {
 			return nil, err
 		}
@@ -133,7 +135,7 @@ func (s *setup) crawlRoute(key, value []byte) Route {
 	r := s.route(key, value)
 	if KindOf(value) == KindInURL {
 		code, _, _ := SplitKey(key) // has been taken apart before
-		if m := s.of[code]; m != nil {
+		if m := s.members[code]; m != nil {
 			r.Folder = m.Directory + "/" + WaitFolder
 		}
 	}

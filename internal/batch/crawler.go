@@ -30,35 +30,35 @@ import (
 //	follow   a redirect on the same host, in round 0 → add; others → the next round, by way of parse and optimize
 type crawler struct {
 	*setup
-	task     *Task
-	client   *fetch.Client
-	frontier *frontier.Frontier
-	gate     *visit.Gate
-	rules    *originRules
-	origins  *visit.Origins
-	hosts    *hosts
-	pending  *pending
-	out      *output
-	reader   *pageReader
-	seen     *weburl.Set // wishes that were added, as keys
-	start    time.Time
-	least    time.Duration // shortest interval of the collections
+	task        *Task
+	client      *fetch.Client
+	frontier    *frontier.Frontier
+	gate        *visit.Gate
+	rules       *originRules
+	origins     *visit.Origins
+	hosts       *hosts
+	pending     *pending
+	out         *output
+	reader      *pageReader
+	seen        *weburl.Set // wishes that were added, as keys
+	start       time.Time
+	minInterval time.Duration // shortest interval of the collections
 
 	idle  atomic.Int64 // nanoseconds that threads have waited for a host whose delay is over
 	pages atomic.Int64
 }
 
 const (
-	mostThreads = 1000
-	mostDelay   = 30 * time.Second // limit of the delays that robots.txt files request
-	statusEvery = 5 * time.Second
-	rulesMemory = 128 << 20 // bytes of rules in memory
+	maxTaskThreads = 1000
+	maxCrawlDelay  = 30 * time.Second // limit of the delays that robots.txt files request
+	statusInterval = 5 * time.Second
+	rulesCacheSize = 128 << 20 // bytes of rules in memory
 )
 
 // originLimits are the failures in a row after which an origin is abandoned for the round.
 var originLimits = visit.Limits{Refusals: 8, Silences: 8, Throttles: 10}
 
-// Rules that exclude a URL, beside those of package policy.
+// RobotsRecord that exclude a URL, beside those of package policy.
 const ruleRobots = "robots"
 
 func (s *setup) crawlReduce(ctx context.Context, t *Task, groups Groups, emit Emit) (err error) {
@@ -84,8 +84,8 @@ func (s *setup) newCrawler(t *Task, client *fetch.Client, emit Emit) *crawler {
 	for i, m := range s.Collections {
 		interval := time.Duration(m.Interval)
 		longest = max(longest, interval)
-		if i == 0 || interval < c.least {
-			c.least = interval
+		if i == 0 || interval < c.minInterval {
+			c.minInterval = interval
 		}
 		for _, seed := range m.Seeds {
 			if u, err := weburl.Parse(seed); err == nil && weburl.IsAddress(u.Hostname()) {
@@ -93,16 +93,16 @@ func (s *setup) newCrawler(t *Task, client *fetch.Client, emit Emit) *crawler {
 			}
 		}
 	}
-	c.frontier = frontier.New(frontier.Config{Hosts: c.threads(), PerHost: 1, Session: 1, Delay: c.least,
-		MaxDelay: max(mostDelay, longest), AddrDelay: s.Fetching.AddressDelay, Now: s.Now,
+	c.frontier = frontier.New(frontier.Config{Hosts: c.threads(), PerHost: 1, Session: 1, Delay: c.minInterval,
+		MaxDelay: max(maxCrawlDelay, longest), AddrDelay: s.Fetching.AddressDelay, Now: s.Now,
 		MaxWait: cmp.Or(s.Fetching.MaxWait, 5*time.Minute)})
 	c.frontier.KeepOpen(true)
-	cache := robots.NewCache(robots.Config{Agent: s.Fetching.Agent, ErrorTTL: 24 * time.Hour, MaxBytes: rulesMemory,
+	cache := robots.NewCache(robots.Config{Agent: s.Fetching.Agent, ErrorTTL: 24 * time.Hour, MaxBytes: rulesCacheSize,
 		Now: s.Now})
 	c.hosts = &hosts{frontier: c.frontier, rules: cache, intervals: map[string]time.Duration{}}
 	c.gate = visit.NewGate(&visit.Gate{Rules: cache, Frontier: c.frontier, Unavailable: c.rules.isDeferred,
 		Delay: func(host string, asked time.Duration) time.Duration {
-			return max(asked, c.least, c.hosts.interval(host))
+			return max(asked, c.minInterval, c.hosts.interval(host))
 		}})
 	return c
 }
@@ -113,7 +113,7 @@ func (c *crawler) threads() int {
 	for _, m := range c.Collections {
 		n += m.Threads
 	}
-	return min(max(n, 1), mostThreads)
+	return min(max(n, 1), maxTaskThreads)
 }
 
 func (c *crawler) run(ctx context.Context, groups Groups) error {
@@ -135,21 +135,21 @@ func (c *crawler) run(ctx context.Context, groups Groups) error {
 	watched()
 	watch.Wait()
 	took := c.Now().Sub(c.start) * time.Duration(threads)
-	c.task.Count(JobCrawl, CounterThread, took.Milliseconds())
-	c.task.Count(JobCrawl, CounterIdle, min(time.Duration(c.idle.Load()), took).Milliseconds())
+	c.task.Count(JobCrawl, CounterThreadTime, took.Milliseconds())
+	c.task.Count(JobCrawl, CounterIdleTime, min(time.Duration(c.idle.Load()), took).Milliseconds())
 	return cmp.Or(ctx.Err(), err)
 }
 
 // Counters of the group crawl, in milliseconds: the time of all threads, and how much of it they have waited for a host
 // that politeness lets them ask.
 const (
-	CounterThread = "thread ms"
-	CounterIdle   = "idle ms"
+	CounterThreadTime = "thread ms"
+	CounterIdleTime   = "idle ms"
 )
 
 // report reports the task's progress periodically.
 func (c *crawler) report(ctx context.Context) {
-	tick := time.NewTicker(statusEvery)
+	tick := time.NewTicker(statusInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -158,8 +158,8 @@ func (c *crawler) report(ctx context.Context) {
 		case <-tick.C:
 			n := c.frontier.Counts()
 			text := fmt.Sprintf("%d fetched, %d URLs wait at %d hosts", c.pages.Load(), n.URLs, n.Active+n.Waiting+n.Backing)
-			if c.task.Of > 1 {
-				text = fmt.Sprintf("task %d of %d: %s", c.task.Index+1, c.task.Of, text)
+			if c.task.Total > 1 {
+				text = fmt.Sprintf("task %d of %d: %s", c.task.Index+1, c.task.Total, text)
 			}
 			c.task.Status(text)
 		}
@@ -170,7 +170,7 @@ func (c *crawler) report(ctx context.Context) {
 func (c *crawler) feed(ctx context.Context, groups Groups) error {
 	for key, values := range groups {
 		url := string(key[hashLen:])
-		wishes, err := readWishes(url, values)
+		wishes, err := readAllWithKeys(url, values)
 		if err == nil {
 			err = c.add(url, wishes)
 		}
@@ -184,7 +184,7 @@ func (c *crawler) feed(ctx context.Context, groups Groups) error {
 	return nil
 }
 
-// add adds wishes for a URL to the frontier, as far as the rules of their collections allow.
+// addJob adds wishes for a URL to the frontier, as far as the rules of their collections allow.
 func (c *crawler) add(url string, wishes []InURL) error {
 	u, err := weburl.Parse(url)
 	if err != nil || !u.IsHTTP() {
@@ -203,7 +203,7 @@ func (c *crawler) add(url string, wishes []InURL) error {
 			return err
 		}
 		if in.Robots != "" {
-			c.hosts.push(u, item.Item{URL: url, Robots: in.Robots, From: in.From, Redirects: uint8(in.Redirects)}, c.least)
+			c.hosts.push(u, item.Item{URL: url, Robots: in.Robots, From: in.From, Redirects: uint8(in.Redirects)}, c.minInterval)
 			continue
 		}
 		if in.Known && !in.Due && !in.Seed || !c.seen.Add(string(in.Key())) {
@@ -246,7 +246,7 @@ func (c *crawler) push(u weburl.URL, wishes []InURL) {
 	var interval time.Duration
 	for i := range wishes {
 		it.Depth = min(it.Depth, int32(wishes[i].Depth))
-		interval = max(interval, time.Duration(c.of[wishes[i].Collection].Interval))
+		interval = max(interval, time.Duration(c.members[wishes[i].Collection].Interval))
 	}
 	c.hosts.push(u, it, interval)
 }
@@ -274,18 +274,18 @@ func (c *crawler) work(ctx context.Context) error {
 // loadRules loads the robots.txt of the task's hosts that earlier rounds have fetched today.
 func (c *crawler) loadRules(ctx context.Context) error {
 	return EachRecord(ctx, c.Place, c.Rules, func(r Record) error {
-		if host := item.HostOf(string(r.Key)); c.partitionOf(host, c.task.Of) != c.task.Index {
+		if host := item.HostOf(string(r.Key)); c.partitionOf(host, c.task.Total) != c.task.Index {
 			return nil
 		}
-		rules, err := ReadRules(r.Key, r.Value)
+		rules, err := ReadRobotsRecord(r.Key, r.Value)
 		if err != nil || rules.Time.Before(c.Began) && // the day's start, which may be its second one
-			(rules.Moved != "" || robots.FromStatus(rules.Status, nil, c.Fetching.Agent).Temporary()) {
+			(rules.RedirectTo != "" || robots.FromStatus(rules.Status, nil, c.Fetching.Agent).Temporary()) {
 			return err
 		}
-		if rules.Moved == "" {
+		if rules.RedirectTo == "" {
 			c.gate.Rules.Answer(rules.Origin, rules.Status, rules.Body)
 		}
-		c.rules.setDeferred(rules.Origin, rules.Moved != "")
+		c.rules.setDeferred(rules.Origin, rules.RedirectTo != "")
 		return nil
 	})
 }

@@ -65,7 +65,7 @@ func TestTheNextDayFetchesWhatMayHaveChanged(t *testing.T) {
 	for key, want := range map[string]string{"a.test/": "unchanged", "a.test/steady": "unchanged",
 		"a.test/moving": "changed",
 		"a.test/plain":  "unchanged", "a.test/new": "", "a.test/gone": "gone"} {
-		if d := docs[s.url(key)]; d == nil || string(d.Found) != want {
+		if d := docs[s.url(key)]; d == nil || string(d.Change) != want {
 			t.Errorf("%s: found %+v", key, d)
 		}
 	}

@@ -17,11 +17,11 @@ import (
 type Document struct {
 	Collection, URL string // the key
 
-	From      string // the URL that redirects here, or the page that named it; "" for a seed
-	To        string // where it redirects to; "" if it does not
-	Depth     int    // hops from a seed
-	Redirects int    // in a row that led here
-	Seed      bool
+	From       string // the URL that redirects here, or the page that named it; "" for a seed
+	RedirectTo string // where it redirects to; "" if it does not
+	Depth      int    // hops from a seed
+	Redirects  int    // in a row that led here
+	Seed       bool
 
 	Time time.Time // when the request began
 	Took time.Duration
@@ -40,8 +40,8 @@ type Document struct {
 
 	Digest     page.Digest  // SHA-1 of the body without transfer coding; where Unmodified, of the one that still holds
 	Unmodified bool         // the server says that what is known still holds (304)
-	Found      page.Recrawl // by what was known of it; set by merge
-	Same       Stored       // what has the body, where Found is Unchanged; set by merge
+	Change     page.Recrawl // by what was known of it; set by merge
+	SameAs     Stored       // what has the body, where Found is Unchanged; set by merge
 
 	// What the page says; zero for what is no page.
 	Type       string // media type by what the body begins with
@@ -64,16 +64,16 @@ func (d *Document) Key() []byte { return Key(d.Collection, d.URL) }
 
 // Append appends the record's value.
 func (d *Document) Append(b []byte) []byte {
-	w := begin(b, KindDocument)
+	w := startValue(b, KindDocument)
 	putTime(&w, d.Time)
 	w.Uint(uint64(max(d.Took, 0)))
 	w.String(d.From)
-	w.String(d.To)
+	w.String(d.RedirectTo)
 	w.Uint(uint64(d.Depth))
 	w.Uint(uint64(d.Redirects))
 	w.Uint(flags(d.Seed, d.Unmodified, d.MetaFollow, d.MetaIndex, d.NoArchive))
-	w.String(string(d.Found))
-	d.Same.put(&w)
+	w.String(string(d.Change))
+	d.SameAs.put(&w)
 	w.String(string(d.Failure))
 	w.String(d.Rule)
 	w.String(d.Detail)
@@ -101,16 +101,16 @@ func (d *Document) Append(b []byte) []byte {
 
 // ReadDocument reads a record. Request and Raw are parts of value.
 func ReadDocument(key, value []byte) (d Document, err error) {
-	r, err := openOf(key, value, KindDocument, &d.Collection, &d.URL)
+	r, err := openRecord(key, value, KindDocument, &d.Collection, &d.URL)
 	if err != nil {
 		return d, err
 	}
 	d.Time, d.Took = getTime(r), time.Duration(r.Uint()&(1<<63-1))
-	d.From, d.To = r.String(), r.String()
+	d.From, d.RedirectTo = r.String(), r.String()
 	d.Depth, d.Redirects = count(r.Uint()), count(r.Uint())
 	f := r.Uint()
 	d.Seed, d.Unmodified, d.MetaFollow, d.MetaIndex, d.NoArchive = f&1 != 0, f&2 != 0, f&4 != 0, f&8 != 0, f&16 != 0
-	d.Found, d.Same = page.Recrawl(r.String()), getStored(r)
+	d.Change, d.SameAs = page.Recrawl(r.String()), getStored(r)
 	d.Failure, d.Rule, d.Detail = page.Failure(r.String()), r.String(), r.String()
 	d.Status = count(r.Uint())
 	if addr := r.Bytes(); len(addr) > 0 && d.Addr.UnmarshalBinary(addr) != nil {
@@ -126,7 +126,7 @@ func ReadDocument(key, value []byte) (d Document, err error) {
 	if d.Raw = r.Bytes(); d.HeadLen > len(d.Raw) {
 		r.Bad = true
 	}
-	return d, whole(r, KindDocument)
+	return d, checkRead(r, KindDocument)
 }
 
 // IsPage reports whether a page came, and not a redirect, an error, or word that it is as it was.
@@ -145,8 +145,8 @@ func (d *Document) Response(resp *page.Response) error {
 	return nil
 }
 
-// Answer is Response with the body's content coding undone, as far as it can be.
-func (d *Document) Answer(resp *page.Response) error {
+// DecodedResponse is Response with the body's content coding undone, as far as it can be.
+func (d *Document) DecodedResponse(resp *page.Response) error {
 	if err := d.Response(resp); err != nil {
 		return err
 	}

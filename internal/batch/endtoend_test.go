@@ -118,7 +118,7 @@ func TestEveryReachablePageIsFetchedOncePolitely(t *testing.T) {
 			if score.MostInFlight.Value > 1 {
 				t.Errorf("%d requests at once to %s", score.MostInFlight.Value, score.MostInFlight.Host)
 			}
-			if len(w.server.Log().Meetings(20*time.Millisecond)) > 0 {
+			if len(w.server.Log().Overlaps(20*time.Millisecond)) > 0 {
 				t.Errorf("the least gap is %v at %s", score.LeastGap.Value, score.LeastGap.Host)
 			}
 			if score.Robots != int64(hosts(w.server.Log())) {

@@ -29,18 +29,18 @@ const (
 	tallyFolder = "tally"
 )
 
-// mostFieldsBody is how much of a page's body rules read.
-const mostFieldsBody = 8 << 20
+// maxFieldsBody is how much of a page's body rules read.
+const maxFieldsBody = 8 << 20
 
-// A fieldsMaker makes records of pages by the rules of a collection.
-type fieldsMaker struct {
+// A fieldExtractor makes records of pages by the rules of a collection.
+type fieldExtractor struct {
 	rules   *fields.Rules
 	readers sync.Pool // of *fields.Reader
 	pages   sync.Pool // of *parsing
 }
 
-// newFieldsMaker reads the rules of a collection; nil if it has none.
-func newFieldsMaker(c *collection.Collection, agent string) (*fieldsMaker, error) {
+// newFieldExtractor reads the rules of a collection; nil if it has none.
+func newFieldExtractor(c *collection.Collection, agent string) (*fieldExtractor, error) {
 	if len(c.FieldRules) == 0 {
 		return nil, nil
 	}
@@ -48,25 +48,25 @@ func newFieldsMaker(c *collection.Collection, agent string) (*fieldsMaker, error
 	if err != nil {
 		return nil, fmt.Errorf("fields: %w", err)
 	}
-	f := &fieldsMaker{rules: rules}
+	f := &fieldExtractor{rules: rules}
 	f.readers.New = func() any { return rules.NewReader() }
-	f.pages.New = func() any { return &parsing{parser: parse.New(parse.Config{Agent: agent})} }
+	f.pages.New = func() any { return &parseState{parser: parse.New(parse.Config{Agent: agent})} }
 	return f, nil
 }
 
 // CheckFields reports what is wrong with the rules of a collection.
 func CheckFields(c *collection.Collection) error {
-	_, err := newFieldsMaker(c, "")
+	_, err := newFieldExtractor(c, "")
 	return err
 }
 
 // fields emits the records of a page, and what its rules have found and missed. A page for which no rule is costs a
 // comparison of its URL with theirs.
 func (m *member) fields(t *Task, d *Document, emit Emit) error {
-	if m.maker == nil || !d.MetaIndex || d.NoArchive || !fields.Readable(d.Type) || !m.maker.rules.Matches(d.URL) {
+	if m.extractor == nil || !d.MetaIndex || d.NoArchive || !fields.Readable(d.Type) || !m.extractor.rules.Matches(d.URL) {
 		return nil
 	}
-	res, err := m.maker.read(d)
+	res, err := m.extractor.read(d)
 	if err != nil {
 		m.count(t, "fields: unreadable", 1)
 		return nil //nolint:nilerr // as of its links: what cannot be read has none
@@ -91,16 +91,16 @@ func (m *member) fields(t *Task, d *Document, emit Emit) error {
 	return emit(d.Key(), append(append([]byte{byte(KindTally)}, line...), '\n'))
 }
 
-func (f *fieldsMaker) read(d *Document) (*fields.Result, error) {
-	work := f.pages.Get().(*parsing)
+func (f *fieldExtractor) read(d *Document) (*fields.Result, error) {
+	work := f.pages.Get().(*parseState)
 	defer f.pages.Put(work)
-	if err := d.Answer(&work.resp); err != nil {
+	if err := d.DecodedResponse(&work.resp); err != nil {
 		return nil, err
 	}
 	if err := work.parser.Parse(&work.resp, &work.page); err != nil && !parse.IsList(work.page.Sniffed) {
 		return nil, err
 	}
-	body := work.resp.Body[:min(len(work.resp.Body), mostFieldsBody)]
+	body := work.resp.Body[:min(len(work.resp.Body), maxFieldsBody)]
 	p, _ := fields.PageOf(d.URL, body, work.resp.Header.Get("Content-Type"), &work.page)
 	r := f.readers.Get().(*fields.Reader)
 	defer f.readers.Put(r)
@@ -180,7 +180,7 @@ func ReadFieldsReport(ctx context.Context, p place.Place, c *collection.Collecti
 }
 
 // writeFields counts what the day's rules have found. It may be done again.
-func (p *Pipeline) writeFields(ctx context.Context, pt *part) error {
+func (p *Pipeline) writeFields(ctx context.Context, pt *collectionDay) error {
 	if len(pt.FieldRules) == 0 {
 		return nil
 	}

@@ -72,8 +72,8 @@ func WriteFile(ctx context.Context, p place.Place, name string, write func(Emit)
 	return w.Close()
 }
 
-// FilesIn are the names of the files in a folder of a place and those below it, relative to the place, in order.
-func FilesIn(ctx context.Context, p place.Place, dir string) (all []string, err error) {
+// ListFiles are the names of the files in a folder of a place and those below it, relative to the place, in order.
+func ListFiles(ctx context.Context, p place.Place, dir string) (all []string, err error) {
 	err = place.Walk(ctx, p, dir, func(name string, _ place.Info) error {
 		all = append(all, name)
 		return nil

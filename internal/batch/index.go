@@ -42,8 +42,8 @@ type Entry struct {
 	Length   int64     `json:"length"`
 }
 
-// mostHeadline is how many bytes of a headline an index has.
-const mostHeadline = 200
+// maxHeadline is how many bytes of a headline an index has.
+const maxHeadline = 200
 
 // appendLine appends the entry as a line.
 func (e *Entry) appendLine(b []byte) []byte {
@@ -82,7 +82,7 @@ func entryOf(line []byte) (e Entry, err error) {
 	}
 	head := strings.Join(strings.Fields(r.Headline), " ")
 	return Entry{URL: r.URL, Fetched: r.Fetched, Language: r.Language, Encoding: r.Encoding,
-		Headline: strings.ToValidUTF8(head[:min(len(head), mostHeadline)], ""), Length: int64(len(line))}, nil
+		Headline: strings.ToValidUTF8(head[:min(len(head), maxHeadline)], ""), Length: int64(len(line))}, nil
 }
 
 // A Site is a registered domain with its pages of a day.
@@ -109,8 +109,8 @@ func siteOf(url string) string {
 // writeIndexes makes one index of those of the parts in a day's folders xml/ and other/, and puts the schema beside the
 // days. Parts' own indexes stay until the day is done, so that it may be ended anywhere and done again. It returns how
 // many sites the pages in the collection's language are of.
-func (p *Pipeline) writeIndexes(ctx context.Context, pt *part) (sites int, err error) {
-	for _, folder := range []string{folders[KindPage], folders[KindApart]} {
+func (p *Pipeline) writeIndexes(ctx context.Context, pt *collectionDay) (sites int, err error) {
+	for _, folder := range []string{folders[KindPage], folders[KindOther]} {
 		dir := DayFolder(pt.Collection, folder, p.Date)
 		parts, err := indexParts(ctx, p.Place, dir)
 		if err != nil {
@@ -149,8 +149,8 @@ func indexParts(ctx context.Context, p place.Place, dir string) (names []string,
 }
 
 // removeIndexParts removes the indexes of which one was made.
-func (p *Pipeline) removeIndexParts(ctx context.Context, pt *part) error {
-	for _, folder := range []string{folders[KindPage], folders[KindApart]} {
+func (p *Pipeline) removeIndexParts(ctx context.Context, pt *collectionDay) error {
+	for _, folder := range []string{folders[KindPage], folders[KindOther]} {
 		names, err := indexParts(ctx, p.Place, DayFolder(pt.Collection, folder, p.Date))
 		if err != nil {
 			return err
@@ -239,8 +239,8 @@ func (r *indexReader) Next() (url, line []byte, err error) {
 	return []byte(e.URL), line, nil
 }
 
-// probe is how many bytes of an index are read at once to find a line.
-const probe = 16 << 10
+// probeSize is how many bytes of an index are read at once to find a line.
+const probeSize = 16 << 10
 
 // FindEntry finds the entry of a URL in an index, by halving it; fs.ErrNotExist if there is none.
 func FindEntry(ctx context.Context, p place.Place, name, url string) (*Entry, error) {
@@ -249,9 +249,9 @@ func FindEntry(ctx context.Context, p place.Place, name, url string) (*Entry, er
 		return nil, err
 	}
 	from, to := int64(0), info.Size // the line begins in [from, to)
-	for to-from > probe {
+	for to-from > probeSize {
 		middle := from + (to-from)/2
-		begin, e, err := entryBehind(ctx, p, name, middle, to)
+		begin, e, err := entryAfter(ctx, p, name, middle, to)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
@@ -287,8 +287,8 @@ func FindEntry(ctx context.Context, p place.Place, name, url string) (*Entry, er
 	}
 }
 
-// entryBehind is the first entry whose line begins behind at, and where; nil if there is none before end.
-func entryBehind(ctx context.Context, p place.Place, name string, at, end int64) (begin int64, e *Entry, err error) {
+// entryAfter is the first entry whose line begins behind at, and where; nil if there is none before end.
+func entryAfter(ctx context.Context, p place.Place, name string, at, end int64) (begin int64, e *Entry, err error) {
 	r, err := p.Open(ctx, name, at, end-at)
 	if err != nil {
 		return 0, nil, err

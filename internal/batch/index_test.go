@@ -22,7 +22,7 @@ import (
 // xmlSink is a sink of XML records.
 func xmlSink(t *testing.T, p place.Place, part int) *Sink {
 	t.Helper()
-	job := &Job{Name: "xml", Route: func([]byte, []byte) Route { return Route{Folder: "xml", Form: XML} }}
+	job := &Job{Name: "xml", Route: func([]byte, []byte) Route { return Route{Folder: "xml", Format: XML} }}
 	s := NewSink(t.Context(), p, "work", part, job)
 	t.Cleanup(s.Abort)
 	return s
@@ -84,7 +84,7 @@ func TestAnIndexHasEveryPageOfAllParts(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := recordAt(t.Context(), t, p, e)
-		if got.URL != url(2*i) || e.URL != got.URL || len(e.Headline) > mostHeadline {
+		if got.URL != url(2*i) || e.URL != got.URL || len(e.Headline) > maxHeadline {
 			t.Fatalf("%+v leads to %+v", e, got)
 		}
 		if e, err := FindEntry(t.Context(), p, "work/xml/index.jsonl", url(2*i+1)); !errors.Is(err, fs.ErrNotExist) {

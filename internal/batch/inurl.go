@@ -32,7 +32,7 @@ func (in *InURL) Key() []byte { return Key(in.Collection, in.URL) }
 
 // Append appends the record's value.
 func (in *InURL) Append(b []byte) []byte {
-	w := begin(b, KindInURL)
+	w := startValue(b, KindInURL)
 	w.Uint(uint64(in.Depth))
 	w.Uint(uint64(in.Redirects))
 	w.Uint(flags(in.Seed, in.Known, in.Due))
@@ -48,7 +48,7 @@ func (in *InURL) Append(b []byte) []byte {
 
 // ReadInURL reads a record.
 func ReadInURL(key, value []byte) (in InURL, err error) {
-	r, err := openOf(key, value, KindInURL, &in.Collection, &in.URL)
+	r, err := openRecord(key, value, KindInURL, &in.Collection, &in.URL)
 	if err != nil {
 		return in, err
 	}
@@ -59,7 +59,7 @@ func ReadInURL(key, value []byte) (in InURL, err error) {
 	if in.Known {
 		in.ETag, in.Modified, in.Digest = r.String(), getTime(r), getArray[page.Digest](r)
 	}
-	return in, whole(r, KindInURL)
+	return in, checkRead(r, KindInURL)
 }
 
 // count is a number that no sound record has larger.

@@ -37,25 +37,25 @@ type Job struct {
 	// Route says where in the output a record lies. nil: in the folder "out", as a record.
 	Route func(key, value []byte) Route
 
-	// Waits says that reducers mostly wait, for servers: a runner on one machine runs all of them at once.
-	Waits bool
+	// WaitsForServers says that reducers mostly wait, for servers: a runner on one machine runs all of them at once.
+	WaitsForServers bool
 }
 
 // A Route is where a record lies: in a folder below the job's output, in a file of some form. All records of a folder
 // have the same form.
 type Route struct {
 	Folder string // "crawler_de/doc"
-	Form   Form
+	Format Format
 }
 
 // A Form is how a file holds records.
-type Form uint8
+type Format uint8
 
 // The forms.
 const (
-	Sequence Form = iota // a SequenceFile of BytesWritables, part-00000
-	XML                  // an XML document of the values without their first byte, part-00000.xml
-	Lines                // the values without their first byte, each with its line end, part-00000.jsonl
+	Sequence Format = iota // a SequenceFile of BytesWritables, part-00000
+	XML                    // an XML document of the values without their first byte, part-00000.xml
+	Lines                  // the values without their first byte, each with its line end, part-00000.jsonl
 )
 
 // Reduces reports whether the job has reducers.

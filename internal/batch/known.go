@@ -31,7 +31,7 @@ func (k *Known) Key() []byte { return Key(k.Collection, k.URL) }
 
 // Append appends the record's value.
 func (k *Known) Append(b []byte) []byte {
-	w := begin(b, KindKnown)
+	w := startValue(b, KindKnown)
 	w.Uint(uint64(k.Depth))
 	w.Bool(k.Seed)
 	putTime(&w, k.First)
@@ -50,7 +50,7 @@ func (k *Known) Append(b []byte) []byte {
 
 // ReadKnown reads a record.
 func ReadKnown(key, value []byte) (k Known, err error) {
-	r, err := openOf(key, value, KindKnown, &k.Collection, &k.URL)
+	r, err := openRecord(key, value, KindKnown, &k.Collection, &k.URL)
 	if err != nil {
 		return k, err
 	}
@@ -62,7 +62,7 @@ func ReadKnown(key, value []byte) (k Known, err error) {
 	k.Digest = getArray[page.Digest](r)
 	k.ETag, k.Modified = r.String(), getTime(r)
 	k.Stored = getStored(r)
-	return k, whole(r, KindKnown)
+	return k, checkRead(r, KindKnown)
 }
 
 // Stored names the Document of a URL that has the body of what later ones found unchanged. The zero value names none.
@@ -81,34 +81,34 @@ func getStored(r *varint.Reader) Stored {
 	return Stored{Time: getTime(r), Chunked: getArray[page.Digest](r)}
 }
 
-// noCollection is the code of what is of no collection's.
-const noCollection = "-"
+// sharedCode is the code of what is of no collection's.
+const sharedCode = "-"
 
-// Rules are what an origin's robots.txt answered, kept for the rest of the day. The key is the origin.
-type Rules struct {
+// RobotsRecord are what an origin's robots.txt answered, kept for the rest of the day. The key is the origin.
+type RobotsRecord struct {
 	Origin string // "https://example.com"
 
 	Time   time.Time
 	Status int    // 0: no answer
 	Body   []byte // decoded
-	// Moved is where the robots.txt redirects to, if that is a host of another task: it is asked for in the next round,
+	// RedirectTo is where the robots.txt redirects to, if that is a host of another task: it is asked for in the next round,
 	// and gives another record. "" if this is the answer.
-	Moved string
+	RedirectTo string
 	// Exchange is the request and what was answered, as a Document of no collection, whose URL is not the origin's own
 	// where another one has redirected to it. It has neither URL nor Raw where there was no answer.
 	Exchange Document
 }
 
 // Key is the record's key.
-func (r *Rules) Key() []byte { return []byte(r.Origin) }
+func (r *RobotsRecord) Key() []byte { return []byte(r.Origin) }
 
 // Append appends the record's value.
-func (r *Rules) Append(b []byte) []byte {
-	w := begin(b, KindRules)
+func (r *RobotsRecord) Append(b []byte) []byte {
+	w := startValue(b, KindRobots)
 	putTime(&w, r.Time)
 	w.Uint(uint64(r.Status))
 	w.Bytes(r.Body)
-	w.String(r.Moved)
+	w.String(r.RedirectTo)
 	w.String(r.Exchange.URL)
 	if r.Exchange.URL != "" {
 		w.Bytes(r.Exchange.Append(nil))
@@ -116,22 +116,22 @@ func (r *Rules) Append(b []byte) []byte {
 	return w
 }
 
-// ReadRules reads a record. Body and Exchange are parts of value.
-func ReadRules(key, value []byte) (rules Rules, err error) {
-	r, err := open(value, KindRules)
+// ReadRobotsRecord reads a record. Body and Exchange are parts of value.
+func ReadRobotsRecord(key, value []byte) (rules RobotsRecord, err error) {
+	r, err := openValue(value, KindRobots)
 	if err != nil {
 		return rules, err
 	}
-	rules = Rules{Origin: string(key), Time: getTime(r), Status: count(r.Uint()), Body: r.Bytes(),
-		Moved: r.String()}
+	rules = RobotsRecord{Origin: string(key), Time: getTime(r), Status: count(r.Uint()), Body: r.Bytes(),
+		RedirectTo: r.String()}
 	if url := r.String(); url != "" {
 		value := r.Bytes()
 		if r.Bad {
-			return rules, whole(r, KindRules)
+			return rules, checkRead(r, KindRobots)
 		}
-		if rules.Exchange, err = ReadDocument(Key(noCollection, url), value); err != nil {
+		if rules.Exchange, err = ReadDocument(Key(sharedCode, url), value); err != nil {
 			return rules, err
 		}
 	}
-	return rules, whole(r, KindRules)
+	return rules, checkRead(r, KindRobots)
 }

@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	leastStretch = 120    // bytes of text whose language is told at once: enough to tell it
-	mostStretch  = 1 << 9 // of a paragraph, which is longer: all of it is looked at
-	stretches    = 64     // of a page, at most
+	minStretch   = 120    // bytes of text whose language is told at once: enough to tell it
+	maxStretch   = 1 << 9 // of a paragraph, which is longer: all of it is looked at
+	maxStretches = 64     // of a page, at most
 )
 
 const (
-	someText = 100 // bytes of a main text that tell more than what else is on the page
-	guessed  = 0.5 // the confidence of what few words, or a declaration, say
+	minText         = 100 // bytes of a main text that tell more than what else is on the page
+	guessConfidence = 0.5 // the confidence of what few words, or a declaration, say
 )
 
 // pageLanguage is languageOf a page's main text. Where that is short or in no known language, it is what first words
@@ -29,8 +29,8 @@ func pageLanguage(text, first string) (language string, share, confidence float3
 	switch known := first != "" && first != lang.Other; {
 	case language == "" && !known:
 		return "", 0, 0
-	case known && (len(text) < someText || language == lang.Other):
-		return first, 1, guessed
+	case known && (len(text) < minText || language == lang.Other):
+		return first, 1, guessConfidence
 	}
 	return language, share, confidence
 }
@@ -41,7 +41,7 @@ func pageLanguage(text, first string) (language string, share, confidence float3
 func languageOf(text string) (language string, share, confidence float32) {
 	sizes, sure := map[string]int{}, map[string]float64{}
 	all := 0
-	for n := 0; n < stretches && text != ""; n++ {
+	for n := 0; n < maxStretches && text != ""; n++ {
 		var part string
 		part, text = cutStretch(text)
 		r := lang.Detect(part)
@@ -67,16 +67,16 @@ func languageOf(text string) (language string, share, confidence float32) {
 // cutStretch cuts a stretch off a text: paragraphs until there is enough, or a part of a long one.
 func cutStretch(text string) (part, rest string) {
 	end := 0
-	for end < leastStretch && end < len(text) {
+	for end < minStretch && end < len(text) {
 		next := strings.IndexByte(text[end:], '\n') + 1
 		if next == 0 {
 			next = len(text) - end
 		}
-		if next > mostStretch {
+		if next > maxStretch {
 			if end > 0 {
 				break
 			}
-			for next = mostStretch; next < len(text) && !utf8.RuneStart(text[next]); {
+			for next = maxStretch; next < len(text) && !utf8.RuneStart(text[next]); {
 				next++
 			}
 		}
@@ -95,7 +95,7 @@ func simhash(text string) uint64 {
 	var window [shingle * utf8.UTFMax]byte // the last letters, as bytes
 	var sizes [shingle]int                 // of each of them
 	end, n := 0, 0
-	lower := lowered()
+	lower := lowerTable()
 	for _, r := range text {
 		if int(r) < len(lower) {
 			r = rune(lower[r])
@@ -127,8 +127,8 @@ func lowerLetter(r rune) rune {
 	return unicode.ToLower(r)
 }
 
-// lowered is lowerLetter of the basic plane, to whose letters nothing else is lower case.
-var lowered = sync.OnceValue(func() *[1 << 16]uint16 {
+// lowerTable is lowerLetter of the basic plane, to whose letters nothing else is lower case.
+var lowerTable = sync.OnceValue(func() *[1 << 16]uint16 {
 	var all [1 << 16]uint16
 	for r := range all {
 		all[r] = uint16(lowerLetter(rune(r)))

@@ -50,7 +50,7 @@ func TestLanguagesAndCharsetsAreTold(t *testing.T) {
 	all := map[string]*outcome{}
 	web := synthweb.New(cfg)
 	for url, d := range w.documents(t, c, day1) {
-		truth, ok := web.Writing(url)
+		truth, ok := web.TextProfile(url)
 		if !ok || !d.IsPage() {
 			continue
 		}
@@ -93,7 +93,7 @@ func percent(n, of int) string {
 	return fmt.Sprintf("%.1f %%", 100*float64(n)/float64(of))
 }
 
-func (o *outcome) count(t *testing.T, url string, d *batch.Document, truth synthweb.Writing) {
+func (o *outcome) count(t *testing.T, url string, d *batch.Document, truth synthweb.TextProfile) {
 	t.Helper()
 	language := collection.New().Language
 	language.Code = truth.Language
@@ -111,7 +111,7 @@ func (o *outcome) count(t *testing.T, url string, d *batch.Document, truth synth
 		} else {
 			o.wrong[d.Lang]++
 		}
-		if language.Keeps(d.Lang, float64(d.Share), float64(d.Confidence)) {
+		if language.Accepts(d.Lang, float64(d.Share), float64(d.Confidence)) {
 			o.kept++
 		}
 	}

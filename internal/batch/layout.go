@@ -49,7 +49,7 @@ func roundName(round int) string { return fmt.Sprintf("%s%02d", roundPrefix, rou
 
 // CheckDate reports what is wrong with a date.
 func CheckDate(date string) error {
-	if t, err := time.Parse(dateForm, date); err != nil || t.Format(dateForm) != date {
+	if t, err := time.Parse(dateFormat, date); err != nil || t.Format(dateFormat) != date {
 		return fmt.Errorf("%q is no date: write 2026-11-21", date)
 	}
 	return nil
@@ -99,8 +99,8 @@ func knownDay(ctx context.Context, p place.Place, c *collection.Collection, date
 	return last, err
 }
 
-// inputs are the files that a job of a collection reads.
-func inputs(ctx context.Context, p place.Place, c *collection.Collection, s Step, date string) (names []string,
+// inputFiles are the files that a job of a collection reads.
+func inputFiles(ctx context.Context, p place.Place, c *collection.Collection, s Step, date string) (names []string,
 	err error) {
 	var dirs []string
 	known := false
@@ -120,7 +120,7 @@ func inputs(ctx context.Context, p place.Place, c *collection.Collection, s Step
 		return DayFiles(ctx, p, c, "doc", date)
 	}
 	for _, dir := range dirs {
-		some, err := FilesIn(ctx, p, dir)
+		some, err := ListFiles(ctx, p, dir)
 		if err != nil {
 			return nil, err
 		}
@@ -140,8 +140,8 @@ func inputs(ctx context.Context, p place.Place, c *collection.Collection, s Step
 	return names, nil
 }
 
-// target is where a job's output of a collection belongs: folder is where the job has put it.
-func target(c *collection.Collection, s Step, date, folder string) string {
+// targetFolder is where a job's output of a collection belongs: folder is where the job has put it.
+func targetFolder(c *collection.Collection, s Step, date, folder string) string {
 	switch {
 	case s.Job == JobOptimize:
 		return RoundFolder(c, folder, date, s.Round+1)

@@ -31,7 +31,7 @@ func (s *setup) mergeReduce(_ context.Context, t *Task, key []byte, values iter.
 		if err != nil {
 			return err
 		}
-		if first == nil || d.before(&head, v, first) {
+		if first == nil || d.preferredTo(&head, v, first) {
 			first = bytes.Clone(v)
 			if head, err = ReadDocument(key, first); err != nil {
 				return err
@@ -53,12 +53,12 @@ func (s *setup) mergeReduce(_ context.Context, t *Task, key []byte, values iter.
 	if err != nil {
 		return err
 	}
-	head.Found = found(&head, known)
-	if head.Found == page.Unchanged {
-		head.Same = known.Stored
+	head.Change = changeSince(&head, known)
+	if head.Change == page.Unchanged {
+		head.SameAs = known.Stored
 	}
-	m.tally(t, &head)
-	if next, keep := m.learn(&head, known); keep {
+	m.countDocument(t, &head)
+	if next, keep := m.nextKnown(&head, known); keep {
 		if err := emit(key, next.Append(nil)); err != nil {
 			return err
 		}
@@ -69,9 +69,9 @@ func (s *setup) mergeReduce(_ context.Context, t *Task, key []byte, values iter.
 	return emit(key, head.Append(nil))
 }
 
-// before reports whether a Document counts before another one of the same URL: one with an answer before one without,
+// preferredTo reports whether a Document counts before another one of the same URL: one with an answer before one without,
 // then the earlier; where that says nothing, by their bytes, so that it is always the same.
-func (d *Document) before(o *Document, value, other []byte) bool {
+func (d *Document) preferredTo(o *Document, value, other []byte) bool {
 	if answered := d.Status != 0; answered != (o.Status != 0) {
 		return answered
 	}
@@ -81,8 +81,8 @@ func (d *Document) before(o *Document, value, other []byte) bool {
 	return bytes.Compare(value, other) < 0
 }
 
-// found is what a visit has found, by what was known before.
-func found(d *Document, was *Known) page.Recrawl {
+// changeSince is what a visit has found, by what was known before.
+func changeSince(d *Document, was *Known) page.Recrawl {
 	gone := d.Status == http.StatusNotFound || d.Status == http.StatusGone
 	switch {
 	case was == nil:
@@ -99,9 +99,9 @@ func found(d *Document, was *Known) page.Recrawl {
 	return page.Changed
 }
 
-// learn is what is known of a URL after a visit. What a rule of the collection's own refused is judged again when a
+// nextKnown is what is known of a URL after a visit. What a rule of the collection's own refused is judged again when a
 // page leads to it, so nothing need be known of it.
-func (m *member) learn(d *Document, was *Known) (k Known, keep bool) {
+func (m *member) nextKnown(d *Document, was *Known) (k Known, keep bool) {
 	if was != nil {
 		k = *was
 	} else {
@@ -110,24 +110,24 @@ func (m *member) learn(d *Document, was *Known) (k Known, keep bool) {
 			return k, false
 		}
 	}
-	planned := d.Found
+	planned := d.Change
 	if planned == page.First && (d.Status == http.StatusNotFound || d.Status == http.StatusGone) {
 		planned = page.Gone
 	}
 	k.Depth, k.Seed = min(k.Depth, d.Depth), k.Seed || d.Seed
 	k.Visits = m.recrawl.IntervalFor(d.URL).Plan(k.Visits, planned, d.Time)
 	k.Visits.Last = d.Time
-	if d.Found == page.Trouble || d.Found == page.Gone {
+	if d.Change == page.Trouble || d.Change == page.Gone {
 		return k, true // nothing was learnt of the page that was there
 	}
-	if d.Found == page.Changed {
+	if d.Change == page.Changed {
 		k.Changes++
 	}
 	if !d.Unmodified {
 		k.Status, k.Digest = d.Status, d.Digest
 	}
 	k.ETag, k.Modified = d.validators(&k)
-	if d.Found != page.Unchanged {
+	if d.Change != page.Unchanged {
 		k.Stored = d.stored()
 	}
 	return k, true
@@ -150,7 +150,7 @@ func (d *Document) stored() (s Stored) {
 const maxETag = 256
 
 // tally counts what came of a URL.
-func (m *member) tally(t *Task, d *Document) {
+func (m *member) countDocument(t *Task, d *Document) {
 	switch {
 	case d.Rule != "":
 		m.count(t, "left out: "+d.Rule, 1)
@@ -158,7 +158,7 @@ func (m *member) tally(t *Task, d *Document) {
 	case d.Failure != "":
 		m.count(t, "failed: "+string(d.Failure), 1)
 		return
-	case d.Found == page.Unchanged:
+	case d.Change == page.Unchanged:
 		m.count(t, "unchanged", 1)
 	case d.IsPage():
 		m.count(t, "pages", 1)
@@ -169,7 +169,7 @@ func (m *member) tally(t *Task, d *Document) {
 		if d.Lang != "" {
 			m.count(t, "language "+d.Lang, 1)
 		}
-	case d.To != "":
+	case d.RedirectTo != "":
 		m.count(t, "redirects", 1)
 	default:
 		m.count(t, "errors", 1)

@@ -17,25 +17,25 @@ func (m *Move) Key() []byte { return Key(m.Collection, m.URL) }
 
 // Append appends the record's value.
 func (m *Move) Append(b []byte) []byte {
-	w := begin(b, KindMove)
+	w := startValue(b, KindMove)
 	w.String(m.To)
 	return w
 }
 
 // ReadMove reads a record.
 func ReadMove(key, value []byte) (m Move, err error) {
-	r, err := openOf(key, value, KindMove, &m.Collection, &m.URL)
+	r, err := openRecord(key, value, KindMove, &m.Collection, &m.URL)
 	if err != nil {
 		return m, err
 	}
 	m.To = r.String()
-	return m, whole(r, KindMove)
+	return m, checkRead(r, KindMove)
 }
 
 // move emits a Move if a seed redirects elsewhere than before.
 func (c *crawler) move(d *Document) error {
-	m := Move{Collection: d.Collection, URL: d.URL, To: d.To}
-	was := c.of[d.Collection].moved[d.URL]
+	m := Move{Collection: d.Collection, URL: d.URL, To: d.RedirectTo}
+	was := c.members[d.Collection].moved[d.URL]
 	if !d.Seed || m.To == was || m.To == "" && !d.hasPage() {
 		return nil
 	}
@@ -57,9 +57,9 @@ func reachedBySeeds(seeds []string, moved map[string]string) map[string]string {
 	return reached
 }
 
-// takeMoves notes in the state where the round's seeds redirect to.
-func (p *Pipeline) takeMoves(ctx context.Context, pt *part) error {
-	names, err := FilesIn(ctx, p.Place, RoundFolder(pt.Collection, folders[KindMove], p.Date, pt.state.Next.Round))
+// applyMoves notes in the state where the round's seeds redirect to.
+func (p *Pipeline) applyMoves(ctx context.Context, pt *collectionDay) error {
+	names, err := ListFiles(ctx, p.Place, RoundFolder(pt.Collection, folders[KindMove], p.Date, pt.state.Next.Round))
 	if err != nil {
 		return err
 	}

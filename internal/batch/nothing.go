@@ -10,18 +10,18 @@ import (
 	"kumo/internal/base/advice"
 )
 
-// ErrNothing is the error of a day on which not one page of a collection could be fetched, as when a line is down or
+// ErrNothingFetched is the error of a day on which not one page of a collection could be fetched, as when a line is down or
 // all seeds are refused.
-var ErrNothing = errors.New("nothing could be fetched")
+var ErrNothingFetched = errors.New("nothing could be fetched")
 
 // counterFound counts URLs that have a page, new or as it was known.
 const counterFound = "found"
 
-// nothing is the error of the collections without a page.
-func nothing(parts []*part) (err error) {
+// nothingFetched is the error of the collections without a page.
+func nothingFetched(parts []*collectionDay) (err error) {
 	for _, pt := range parts {
 		if pt.state.Nothing != "" {
-			err = errors.Join(err, fmt.Errorf("collection %s: %w: %s", pt.Code, ErrNothing, pt.state.Nothing))
+			err = errors.Join(err, fmt.Errorf("collection %s: %w: %s", pt.Code, ErrNothingFetched, pt.state.Nothing))
 		}
 	}
 	if err == nil {
@@ -30,12 +30,12 @@ func nothing(parts []*part) (err error) {
 	return advice.With(err, "the same command begins the day again; what was known before stays known")
 }
 
-// toldReasons is how many URLs are named with their reasons.
-const toldReasons = 3
+// maxReasons is how many URLs are named with their reasons.
+const maxReasons = 3
 
-// whyNothing says in a line what became of some of the URLs.
-func (p *Pipeline) whyNothing(ctx context.Context, pt *part) (string, error) {
-	names, err := FilesIn(ctx, p.Place, DayFolder(pt.Collection, "doc", p.Date))
+// sampleProblems says in a line what became of some of the URLs.
+func (p *Pipeline) sampleProblems(ctx context.Context, pt *collectionDay) (string, error) {
+	names, err := ListFiles(ctx, p.Place, DayFolder(pt.Collection, "doc", p.Date))
 	if err != nil {
 		return "", err
 	}
@@ -43,10 +43,10 @@ func (p *Pipeline) whyNothing(ctx context.Context, pt *part) (string, error) {
 	more := 0
 	err = EachRecord(ctx, p.Place, names, func(r Record) error {
 		d, err := ReadDocument(r.Key, r.Value)
-		if len(told) == toldReasons {
+		if len(told) == maxReasons {
 			more++
 		} else if err == nil {
-			told = append(told, d.URL+" "+d.became())
+			told = append(told, d.URL+" "+d.problem())
 		}
 		return err
 	})
@@ -59,15 +59,15 @@ func (p *Pipeline) whyNothing(ctx context.Context, pt *part) (string, error) {
 	return cmp.Or(strings.Join(told, "; "), "no URL was asked for"), nil
 }
 
-// became is in a few words why a URL has no page.
-func (d *Document) became() string {
+// problem is in a few words why a URL has no page.
+func (d *Document) problem() string {
 	switch {
 	case d.Rule != "":
 		return fmt.Sprintf("(left out by the rule %s: %s)", d.Rule, d.Detail)
 	case d.Failure != "":
 		return fmt.Sprintf("(%s)", d.Detail)
-	case d.To != "":
-		return fmt.Sprintf("(redirects to %s)", d.To)
+	case d.RedirectTo != "":
+		return fmt.Sprintf("(redirects to %s)", d.RedirectTo)
 	}
 	return fmt.Sprintf("(status %d)", d.Status)
 }

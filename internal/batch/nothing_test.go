@@ -42,7 +42,7 @@ func TestADayOfADeadLineIsBegunAgain(t *testing.T) {
 	p := s.pipeline(day2, 2, en, de)
 	p.Fetching.Tries = 1
 	err := p.Run(t.Context())
-	if !errors.Is(err, batch.ErrNothing) || !strings.Contains(err.Error(), "collection en") ||
+	if !errors.Is(err, batch.ErrNothingFetched) || !strings.Contains(err.Error(), "collection en") ||
 		!strings.Contains(err.Error(), s.url("a.test/")) || strings.Contains(err.Error(), "collection de") ||
 		advice.Of(err) == "" {
 		t.Errorf("the error is %v (%s)", err, advice.Of(err))
@@ -62,10 +62,10 @@ func TestADayOfADeadLineIsBegunAgain(t *testing.T) {
 	s.run(t, s.pipeline(day2, 1, en, de))
 	same(t, "the day, begun again", s.requests(), []string{"a.test/robots.txt", "a.test/", "a.test/1"})
 	docs := s.documents(t, en, day2)
-	if d := docs[s.url("a.test/1")]; d == nil || d.Found != "changed" {
+	if d := docs[s.url("a.test/1")]; d == nil || d.Change != "changed" {
 		t.Errorf("what was known of the first day is not known any more: %+v", d)
 	}
-	if d := docs[s.url("a.test/")]; d == nil || d.Found != "unchanged" {
+	if d := docs[s.url("a.test/")]; d == nil || d.Change != "unchanged" {
 		t.Errorf("what was known of the first day is not known any more: %+v", d)
 	}
 }
@@ -77,7 +77,7 @@ func TestADayWhoseSeedsAreRefusedSaysSo(t *testing.T) {
 	c := s.collection("en", "a.test/", "b.test/", "c.test/x")
 	c.Exclude = []string{"/x"}
 	err := s.pipeline(day1, 1, c).Run(t.Context())
-	if !errors.Is(err, batch.ErrNothing) {
+	if !errors.Is(err, batch.ErrNothingFetched) {
 		t.Fatalf("the error is %v", err)
 	}
 	for _, want := range []string{"left out by the rule robots: Disallow: /", "(status 403)", "rule exclude"} {

@@ -22,11 +22,11 @@ func (r *originRules) isDeferred(origin string) bool {
 	return r.deferred[origin]
 }
 
-// fail records why an origin's robots.txt did not answer.
-func (r *originRules) fail(origin, why string) {
+// setFailure records why an origin's robots.txt did not answer.
+func (r *originRules) setFailure(origin, why string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.failures) < mostPending {
+	if len(r.failures) < maxPending {
 		r.failures[origin] = ": " + why
 	}
 }

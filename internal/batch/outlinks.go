@@ -30,7 +30,7 @@ func (o *OutLinks) Key() []byte { return Key(o.Collection, o.URL) }
 
 // Append appends the record's value.
 func (o *OutLinks) Append(b []byte) []byte {
-	w := begin(b, KindOutLinks)
+	w := startValue(b, KindOutLinks)
 	w.Byte(byte(o.Type))
 	putTime(&w, o.Time)
 	w.Uint(uint64(o.Depth))
@@ -45,7 +45,7 @@ func (o *OutLinks) Append(b []byte) []byte {
 
 // ReadOutLinks reads a record.
 func ReadOutLinks(key, value []byte) (o OutLinks, err error) {
-	r, err := openOf(key, value, KindOutLinks, &o.Collection, &o.URL)
+	r, err := openRecord(key, value, KindOutLinks, &o.Collection, &o.URL)
 	if err != nil {
 		return o, err
 	}
@@ -59,10 +59,10 @@ func ReadOutLinks(key, value []byte) (o OutLinks, err error) {
 			o.Links[i] = r.String()
 		}
 	}
-	return o, whole(r, KindOutLinks)
+	return o, checkRead(r, KindOutLinks)
 }
 
-// To is what one of the links is in the next round.
+// RedirectTo is what one of the links is in the next round.
 func (o *OutLinks) To(link string) InURL {
 	in := InURL{Collection: o.Collection, URL: link, From: o.URL, Depth: o.Depth + 1}
 	if o.Type == RedirectLink {

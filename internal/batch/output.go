@@ -38,11 +38,11 @@ func (o *output) document(in *InURL) Document {
 func (o *output) refuse(in *InURL, rule, why string) error {
 	d := o.document(in)
 	d.Rule, d.Detail = rule, why
-	o.task.Count(in.Collection, refusedBy+rule, 1)
+	o.task.Count(in.Collection, refusedPrefix+rule, 1)
 	return o.put(d.Key(), d.Append)
 }
 
-// fail emits a Document of a URL without an answer.
+// setFailure emits a Document of a URL without an answer.
 func (o *output) fail(in *InURL, failure page.Failure, detail string) error {
 	d := o.document(in)
 	d.Failure, d.Detail = failure, detail

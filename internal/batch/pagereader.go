@@ -26,13 +26,13 @@ type pageReader struct {
 func newPageReader(s *setup) *pageReader {
 	r := &pageReader{text: s.Text, now: s.Now, slots: make(chan struct{}, 2*runtime.GOMAXPROCS(0))}
 	r.parsers.New = func() any {
-		return &parsing{parser: parse.New(parse.Config{Agent: s.Fetching.Agent, Language: true})}
+		return &parseState{parser: parse.New(parse.Config{Agent: s.Fetching.Agent, Language: true})}
 	}
 	return r
 }
 
-// answer makes a Document of the bytes of an answer.
-func (r *pageReader) answer(resp *page.Response) (d Document, err error) {
+// rawDocument makes a Document of the bytes of an answer.
+func (r *pageReader) rawDocument(resp *page.Response) (d Document, err error) {
 	d = Document{Status: resp.Status, Addr: resp.Addr, Request: resp.RequestRaw, Raw: resp.Raw, HeadLen: resp.HeadLen,
 		Truncated: resp.Truncated, MetaFollow: true, MetaIndex: true}
 	if resp.Spooled != nil {
@@ -53,10 +53,10 @@ func (r *pageReader) answer(resp *page.Response) (d Document, err error) {
 func (r *pageReader) read(resp *page.Response) (d Document, err error) {
 	r.slots <- struct{}{} // few bodies are in memory, however many are under way
 	defer func() { <-r.slots }()
-	if d, err = r.answer(resp); err != nil {
+	if d, err = r.rawDocument(resp); err != nil {
 		return d, err
 	}
-	work := r.parsers.Get().(*parsing)
+	work := r.parsers.Get().(*parseState)
 	defer r.parsers.Put(work)
 	if parse.Readable(parse.MediaType(resp.Header.Get("Content-Type"))) {
 		if err := fetch.Decode(resp, maxDecoded); errors.Is(err, fetch.ErrDisk) {
@@ -77,7 +77,7 @@ func (r *pageReader) read(resp *page.Response) (d Document, err error) {
 func (r *pageReader) describe(d *Document, resp *page.Response, pg *page.Page) {
 	for i := range pg.Links {
 		if pg.Links[i].Kind == page.Redirect {
-			d.To = strings.Clone(pg.Links[i].URL)
+			d.RedirectTo = strings.Clone(pg.Links[i].URL)
 			return
 		}
 	}

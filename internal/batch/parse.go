@@ -15,7 +15,7 @@ import (
 // parse finds where the Documents of a round lead to.
 func (s *setup) parse() *Job {
 	p := &linkParser{setup: s}
-	p.pool.New = func() any { return &parsing{parser: parse.New(parse.Config{Agent: s.Fetching.Agent})} }
+	p.pool.New = func() any { return &parseState{parser: parse.New(parse.Config{Agent: s.Fetching.Agent})} }
 	return &Job{Name: JobParse, Map: p.parse, Route: s.route}
 }
 
@@ -28,7 +28,7 @@ type linkParser struct {
 }
 
 // A parsing is what it takes to parse one page after the other.
-type parsing struct {
+type parseState struct {
 	parser *parse.Parser
 	resp   page.Response
 	page   page.Page
@@ -45,11 +45,11 @@ func (p *linkParser) parse(_ context.Context, t *Task, r Record, emit Emit) erro
 	}
 	o := OutLinks{Collection: d.Collection, URL: d.URL, Time: d.Time, Depth: d.Depth, Redirects: d.Redirects, Seed: d.Seed}
 	switch {
-	case d.To != "":
+	case d.RedirectTo != "":
 		o.Type = RedirectLink
-		p.take(t, m, &o, &page.Link{URL: d.To, Kind: page.Redirect})
+		p.addLink(t, m, &o, &page.Link{URL: d.RedirectTo, Kind: page.Redirect})
 	case d.IsPage():
-		work := p.pool.Get().(*parsing)
+		work := p.pool.Get().(*parseState)
 		p.links(t, m, &d, &o, work)
 		p.pool.Put(work)
 	}
@@ -58,7 +58,7 @@ func (p *linkParser) parse(_ context.Context, t *Task, r Record, emit Emit) erro
 }
 
 // links takes the links of a page. What cannot be read of it leads nowhere.
-func (p *linkParser) links(t *Task, m *member, d *Document, o *OutLinks, work *parsing) {
+func (p *linkParser) links(t *Task, m *member, d *Document, o *OutLinks, work *parseState) {
 	if d.Response(&work.resp) != nil {
 		m.count(t, "unreadable", 1)
 		return
@@ -83,12 +83,12 @@ func (p *linkParser) links(t *Task, m *member, d *Document, o *OutLinks, work *p
 			m.count(t, NotFollowed, 1)
 			continue // it may be there once more, without
 		}
-		seen[l.URL] = p.take(t, m, o, l)
+		seen[l.URL] = p.addLink(t, m, o, l)
 	}
 }
 
-// take takes a link if the rules let it, and reports whether they do.
-func (p *linkParser) take(t *Task, m *member, o *OutLinks, l *page.Link) bool {
+// addLink takes a link if the rules let it, and reports whether they do.
+func (p *linkParser) addLink(t *Task, m *member, o *OutLinks, l *page.Link) bool {
 	u, err := weburl.Parse(l.URL)
 	if err != nil {
 		return false
@@ -98,7 +98,7 @@ func (p *linkParser) take(t *Task, m *member, o *OutLinks, l *page.Link) bool {
 	link.Kind = l.Kind
 	v := m.rules.Judge(u, link)
 	if v.Refused() {
-		m.count(t, refusedBy+v.Rule, 1)
+		m.count(t, refusedPrefix+v.Rule, 1)
 		return false
 	}
 	o.Links = append(o.Links, l.URL)

@@ -35,7 +35,7 @@ func TestAFullTaskWaits(t *testing.T) {
 	for _, stops := range []bool{false, true} {
 		p := newPending()
 		p.add("http://a.example/", []InURL{{}})
-		p.urls = mostPending
+		p.urls = maxPending
 		room := make(chan bool)
 		go func() { room <- p.waitForRoom() }()
 		select {

@@ -2,8 +2,8 @@ package batch
 
 import "sync"
 
-// mostPending bounds the URLs of a task in memory.
-const mostPending = 100_000
+// maxPending bounds the URLs of a task in memory.
+const maxPending = 100_000
 
 // A pending guards the wishes for the URLs in the frontier: which collections want a URL, and as what.
 //
@@ -23,7 +23,7 @@ func newPending() *pending {
 	return p
 }
 
-// add adds wishes for a URL, and reports whether it had none.
+// addJob adds wishes for a URL, and reports whether it had none.
 func (p *pending) add(url string, wishes []InURL) (isNew bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -52,7 +52,7 @@ func (p *pending) claim(url string) []InURL {
 func (p *pending) waitForRoom() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for p.urls >= mostPending && !p.stopped {
+	for p.urls >= maxPending && !p.stopped {
 		p.room.Wait()
 	}
 	return !p.stopped

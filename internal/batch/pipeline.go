@@ -33,13 +33,13 @@ type Pipeline struct {
 // A Listener is told what a pipeline does. Fields may be nil. Progress is called from any goroutine, the others one at
 // a time.
 type Listener struct {
-	Resumed  func(c *collection.Collection, s *State) // a day that was begun goes on, or is done already
-	JobBegan func(j *JobInfo)
-	Progress func(j *JobInfo, p Progress)
-	JobEnded func(j *JobInfo, r *Result, took time.Duration)
-	Ended    func(c *collection.Collection, s *State) // a collection's day is done
-	Cut      func(c *collection.Collection, s *State) // rounds end though URLs are left
-	Moved    func(c *collection.Collection, m *Move)  // a seed redirects elsewhere than before
+	Resumed    func(c *collection.Collection, s *State) // a day that was begun goes on, or is done already
+	JobStarted func(j *JobInfo)
+	Progress   func(j *JobInfo, p Progress)
+	JobEnded   func(j *JobInfo, r *Result, took time.Duration)
+	Ended      func(c *collection.Collection, s *State) // a collection's day is done
+	RoundsCut  func(c *collection.Collection, s *State) // rounds end though URLs are left
+	Moved      func(c *collection.Collection, m *Move)  // a seed redirects elsewhere than before
 }
 
 // A JobInfo is a job of a pipeline.
@@ -51,12 +51,12 @@ type JobInfo struct {
 }
 
 // A part is a collection with its state.
-type part struct {
+type collectionDay struct {
 	*collection.Collection
 	state *State
 }
 
-// Run runs the day to its end. An error is of the place, of a job, the context's, or [ErrNothing], which does not keep
+// Run runs the day to its end. An error is of the place, of a job, the context's, or [ErrNothingFetched], which does not keep
 // other collections from their end.
 func (p *Pipeline) Run(ctx context.Context) (err error) {
 	if p.Now == nil {
@@ -70,23 +70,23 @@ func (p *Pipeline) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	parts, err := p.open(ctx)
+	parts, err := p.openDays(ctx)
 	if err != nil {
 		return err
 	}
 	for {
-		group := due(parts)
+		group := furthestBehind(parts)
 		if len(group) == 0 {
-			return nothing(parts)
+			return nothingFetched(parts)
 		}
-		if err := p.step(ctx, group); err != nil {
-			return damage(err)
+		if err := p.runStep(ctx, group); err != nil {
+			return withDamageAdvice(err)
 		}
 	}
 }
 
-// damage adds to the error of a file that cannot be read what can be done.
-func damage(err error) error {
+// withDamageAdvice adds to the error of a file that cannot be read what can be done.
+func withDamageAdvice(err error) error {
 	if !errors.Is(err, seqfile.ErrDamaged) && !errors.Is(err, ErrDamaged) || advice.Of(err) != "" {
 		return err
 	}
@@ -123,19 +123,19 @@ func (p *Pipeline) lock(ctx context.Context) (unlock func() error, err error) {
 }
 
 // open reads the states of the collections, and takes in what a run that ended has left.
-func (p *Pipeline) open(ctx context.Context) (parts []*part, err error) {
+func (p *Pipeline) openDays(ctx context.Context) (parts []*collectionDay, err error) {
 	for _, c := range p.Collections {
 		s, err := ReadState(ctx, p.Place, c, p.Date)
 		if err != nil {
 			return nil, err
 		}
-		pt := &part{c, s}
+		pt := &collectionDay{c, s}
 		if s == nil || s.Nothing != "" {
-			if err := p.begin(ctx, pt); err != nil {
+			if err := p.startDay(ctx, pt); err != nil {
 				return nil, err
 			}
 		} else {
-			if err := p.settle(ctx, pt); err != nil {
+			if err := p.publishFinished(ctx, pt); err != nil {
 				return nil, err
 			}
 			if f := p.Listener.Resumed; f != nil {
@@ -149,12 +149,12 @@ func (p *Pipeline) open(ctx context.Context) (parts []*part, err error) {
 		}
 		parts = append(parts, pt)
 	}
-	return parts, p.sweep(ctx)
+	return parts, p.sweepWork(ctx)
 }
 
 // begin begins the day of a collection with its seeds. What a run has left of which there is no state, or that came to
 // nothing, would be taken for this one's.
-func (p *Pipeline) begin(ctx context.Context, pt *part) error {
+func (p *Pipeline) startDay(ctx context.Context, pt *collectionDay) error {
 	moved, err := p.movedBefore(ctx, pt.Collection)
 	if err != nil {
 		return err
@@ -198,8 +198,8 @@ func (p *Pipeline) movedBefore(ctx context.Context, c *collection.Collection) (m
 	return reachedBySeeds(c.Seeds, s.Moved), nil
 }
 
-// due are the collections that are the farthest behind, whose next job they share.
-func due(parts []*part) (group []*part) {
+// furthestBehind are the collections that are the farthest behind, whose next job they share.
+func furthestBehind(parts []*collectionDay) (group []*collectionDay) {
 	for _, pt := range parts {
 		if pt.state.Next.Job == "" {
 			continue
@@ -219,24 +219,24 @@ func due(parts []*part) (group []*part) {
 }
 
 // step runs the next job of a group of collections, all of which are at the same.
-func (p *Pipeline) step(ctx context.Context, group []*part) error {
+func (p *Pipeline) runStep(ctx context.Context, group []*collectionDay) error {
 	step := group[0].state.Next
 	conf := &Conf{Job: step.Job, Date: p.Date, Round: step.Round, Start: p.Now().UTC(), Reducers: max(p.Reducers, 1),
 		Fetching: p.Fetching, Moved: map[string]map[string]string{}}
 	var files []string
-	var with []*part
+	var with []*collectionDay
 	for _, pt := range group {
-		some, err := inputs(ctx, p.Place, pt.Collection, pt.state.Next, p.Date)
+		some, err := inputFiles(ctx, p.Place, pt.Collection, pt.state.Next, p.Date)
 		if err != nil {
 			return err
 		}
-		if step.Job == JobCrawl && p.roundsEnd(pt, len(some)) {
+		if step.Job == JobCrawl && p.roundsOver(pt, len(some)) {
 			if err := p.endRounds(ctx, pt); err != nil {
 				return err
 			}
 			continue
 		}
-		if err := p.replace(ctx, pt); err != nil {
+		if err := p.removeOld(ctx, pt); err != nil {
 			return err
 		}
 		with = append(with, pt)
@@ -269,16 +269,16 @@ func (p *Pipeline) step(ctx context.Context, group []*part) error {
 		return err
 	}
 	for _, pt := range with {
-		if err := p.settle(ctx, pt); err != nil {
+		if err := p.publishFinished(ctx, pt); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// roundsEnd reports whether a collection's rounds are over: nothing is left to be fetched, or there were more rounds
+// roundsOver reports whether a collection's rounds are over: nothing is left to be fetched, or there were more rounds
 // than its depth and its redirects can make, which is a fault that must not go on for ever.
-func (p *Pipeline) roundsEnd(pt *part, files int) bool {
+func (p *Pipeline) roundsOver(pt *collectionDay, files int) bool {
 	step := pt.state.Next
 	if step.Round == 0 {
 		return false
@@ -290,29 +290,29 @@ func (p *Pipeline) roundsEnd(pt *part, files int) bool {
 		return false
 	}
 	pt.state.Cut = fmt.Sprintf("after %d rounds", step.Round)
-	if f := p.Listener.Cut; f != nil {
+	if f := p.Listener.RoundsCut; f != nil {
 		f(pt.Collection, pt.state)
 	}
 	return true
 }
 
 // endRounds goes on to merge; or ends the day without it, if not one page was fetched: what is known stays what it was.
-func (p *Pipeline) endRounds(ctx context.Context, pt *part) (err error) {
+func (p *Pipeline) endRounds(ctx context.Context, pt *collectionDay) (err error) {
 	s := pt.state
 	s.Next.Job = JobMerge
 	if s.Count(counterFound) == 0 {
 		s.Next.Job = ""
-		if s.Nothing, err = p.whyNothing(ctx, pt); err != nil {
+		if s.Nothing, err = p.sampleProblems(ctx, pt); err != nil {
 			return err
 		}
 	}
 	return s.write(ctx, p.Place, pt.Collection)
 }
 
-// replace removes what an earlier run of the day has left of what a job is about to publish: it may have had more
+// removeOld removes what an earlier run of the day has left of what a job is about to publish: it may have had more
 // parts.
-func (p *Pipeline) replace(ctx context.Context, pt *part) error {
-	of := map[string][]Kind{JobMerge: {KindDocument, KindKnown}, JobXML: {KindPage, KindApart, KindFields, KindTally}}
+func (p *Pipeline) removeOld(ctx context.Context, pt *collectionDay) error {
+	of := map[string][]Kind{JobMerge: {KindDocument, KindKnown}, JobXML: {KindPage, KindOther, KindFields, KindTally}}
 	for _, kind := range of[pt.state.Next.Job] {
 		dir := DayFolder(pt.Collection, folders[kind], p.Date)
 		infos, err := p.Place.List(ctx, dir)
@@ -332,7 +332,7 @@ func (p *Pipeline) replace(ctx context.Context, pt *part) error {
 }
 
 // groupHash tells groups of collections apart.
-func groupHash(group []*part) uint64 {
+func groupHash(group []*collectionDay) uint64 {
 	var codes []string
 	for _, pt := range group {
 		codes = append(codes, pt.Code)

@@ -14,24 +14,24 @@ type HostLoad struct {
 }
 
 // step is how long it takes at least from one page to the next, which is asked for an interval after the answer.
-func (h *HostLoad) step() time.Duration { return h.Interval + perFetch }
+func (h *HostLoad) pageTime() time.Duration { return h.Interval + fetchTime }
 
-// takes is how long politeness makes a host take.
-func (h *HostLoad) takes() time.Duration { return time.Duration(h.URLs) * h.step() }
+// duration is how long politeness makes a host take.
+func (h *HostLoad) duration() time.Duration { return time.Duration(h.URLs) * h.pageTime() }
 
-// perFetch is about how long a thread is busy with a page.
-const perFetch = 500 * time.Millisecond
+// fetchTime is about how long a thread is busy with a page.
+const fetchTime = 500 * time.Millisecond
 
-// PlanHosts spreads hosts over partitions so that the round ends as soon as may be (see hostPlan.takes). Hosts are
+// PlanHosts spreads hosts over partitions so that the round ends as soon as may be (see taskLoad.takes). Hosts are
 // placed one by one, those that take longest first, each where the round's end is put off least; among equals, where
 // there is the least to do. If hashing hosts ends the round sooner, PlanHosts returns that plan instead. Where few hosts have
 // most of the pages no plan makes the tasks equal: the round takes as long as the slowest host, and threads are idle.
 func PlanHosts(hosts []HostLoad, partitions, threads int) map[string]int {
 	hosts = slices.Clone(hosts)
 	slices.SortFunc(hosts, func(a, b HostLoad) int {
-		return cmp.Or(cmp.Compare(b.takes(), a.takes()), cmp.Compare(b.URLs, a.URLs), cmp.Compare(a.Host, b.Host))
+		return cmp.Or(cmp.Compare(b.duration(), a.duration()), cmp.Compare(b.URLs, a.URLs), cmp.Compare(a.Host, b.Host))
 	})
-	tasks := make([]hostPlan, max(partitions, 1))
+	tasks := make([]taskLoad, max(partitions, 1))
 	end := time.Duration(0)
 	plan := make(map[string]int, len(hosts))
 	for i := range hosts {
@@ -39,13 +39,13 @@ func PlanHosts(hosts []HostLoad, partitions, threads int) map[string]int {
 		best := 0
 		for p := 1; p < len(tasks); p++ {
 			one, other := tasks[p].with(h), tasks[best].with(h)
-			if cmp.Or(cmp.Compare(max(end, one.takes(threads)), max(end, other.takes(threads))),
+			if cmp.Or(cmp.Compare(max(end, one.duration(threads)), max(end, other.duration(threads))),
 				cmp.Compare(one.pages, other.pages)) < 0 {
 				best = p
 			}
 		}
 		tasks[best] = tasks[best].with(h)
-		end = max(end, tasks[best].takes(threads))
+		end = max(end, tasks[best].duration(threads))
 		plan[h.Host] = best
 	}
 	byHash := make(map[string]int, len(hosts))
@@ -60,37 +60,37 @@ func PlanHosts(hosts []HostLoad, partitions, threads int) map[string]int {
 
 // roundEnd returns when the round ends with a plan of hosts, sorted by how long they take, longest first.
 func roundEnd(hosts []HostLoad, plan map[string]int, partitions, threads int) (end time.Duration) {
-	tasks := make([]hostPlan, partitions)
+	tasks := make([]taskLoad, partitions)
 	for i := range hosts {
 		t := &tasks[plan[hosts[i].Host]]
 		*t = t.with(&hosts[i])
 	}
 	for i := range tasks {
 		if tasks[i].hosts > 0 {
-			end = max(end, tasks[i].takes(threads))
+			end = max(end, tasks[i].duration(threads))
 		}
 	}
 	return end
 }
 
-// A hostPlan sums up the hosts of a task.
-type hostPlan struct {
+// A taskLoad sums up the hosts of a task.
+type taskLoad struct {
 	hosts, pages int64
 	slowest      *HostLoad // the first
 }
 
-func (t hostPlan) with(h *HostLoad) hostPlan {
-	return hostPlan{t.hosts + 1, t.pages + h.URLs, cmp.Or(t.slowest, h)}
+func (t taskLoad) with(h *HostLoad) taskLoad {
+	return taskLoad{t.hosts + 1, t.pages + h.URLs, cmp.Or(t.slowest, h)}
 }
 
-// takes is how long a task takes, about. While its threads have more to do than they can, hosts come by turns: where a
+// duration is how long a task takes, about. While its threads have more to do than they can, hosts come by turns: where a
 // turn is longer than what politeness asks of the slowest host, that one falls behind, and goes on when all others are
 // done.
-func (t hostPlan) takes(threads int) time.Duration {
-	perPage := perFetch / time.Duration(max(threads, 1))
-	busy, turn, step := time.Duration(t.pages)*perPage, time.Duration(t.hosts)*perPage, t.slowest.step()
+func (t taskLoad) duration(threads int) time.Duration {
+	perPage := fetchTime / time.Duration(max(threads, 1))
+	busy, turn, step := time.Duration(t.pages)*perPage, time.Duration(t.hosts)*perPage, t.slowest.pageTime()
 	behind := float64(busy) * (1 - float64(step)/float64(max(turn, step)))
-	return max(busy, t.slowest.takes()+time.Duration(behind))
+	return max(busy, t.slowest.duration()+time.Duration(behind))
 }
 
 // A hostTally counts URLs by host, of more hosts than it holds only of those with many (Misra and Gries, 1982).

@@ -50,7 +50,7 @@ func TestNoPlanIsWorseThanChance(t *testing.T) {
 		for _, h := range hosts {
 			byHash[h.Host] = HashPartition([]byte(h.Host), n)
 		}
-		slices.SortFunc(hosts, func(a, b HostLoad) int { return cmp.Compare(b.takes(), a.takes()) })
+		slices.SortFunc(hosts, func(a, b HostLoad) int { return cmp.Compare(b.duration(), a.duration()) })
 		if planned, hashed := roundEnd(hosts, plan, n, threads), roundEnd(hosts, byHash, n, threads); planned > hashed {
 			t.Errorf("%d hosts, %d tasks of %d threads: %v, and by hash %v", len(hosts), n, threads, planned, hashed)
 		}

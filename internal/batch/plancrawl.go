@@ -10,24 +10,24 @@ import (
 )
 
 const (
-	talliedHosts = 1 << 18 // whose URLs are counted
-	plannedHosts = 4096    // that are given their partition; others go by their hash, of which there are enough
+	maxTalliedHosts = 1 << 18 // whose URLs are counted
+	maxPlannedHosts = 4096    // that are given their partition; others go by their hash, of which there are enough
 )
 
 // planCrawl finds what robots.txt files have answered today, and spreads the hosts of a round over the partitions.
 func (p *Pipeline) planCrawl(ctx context.Context, conf *Conf, files []string) (err error) {
-	if conf.Rules, err = FilesIn(ctx, p.Place, path.Join(RulesFolder, p.Date)); err != nil || conf.Reducers < 2 {
+	if conf.Rules, err = ListFiles(ctx, p.Place, path.Join(RobotsFolder, p.Date)); err != nil || conf.Reducers < 2 {
 		return err
 	}
 	job, err := newSetup(conf, p.Deps)
 	if err != nil {
 		return err
 	}
-	tally := newHostTally(talliedHosts)
-	if err := EachRecord(ctx, p.Place, files, func(r Record) error { return job.tally(r, tally) }); err != nil {
+	tally := newHostTally(maxTalliedHosts)
+	if err := EachRecord(ctx, p.Place, files, func(r Record) error { return job.countHost(r, tally) }); err != nil {
 		return err
 	}
-	hosts := tally.heaviest(plannedHosts)
+	hosts := tally.heaviest(maxPlannedHosts)
 	threads := 0
 	var interval time.Duration
 	for _, c := range conf.Collections {
@@ -39,14 +39,14 @@ func (p *Pipeline) planCrawl(ctx context.Context, conf *Conf, files []string) (e
 		return err
 	}
 	for i := range hosts {
-		hosts[i].Interval = max(interval, min(delays[hosts[i].Host], mostDelay))
+		hosts[i].Interval = max(interval, min(delays[hosts[i].Host], maxCrawlDelay))
 	}
 	conf.Hosts = PlanHosts(hosts, conf.Reducers, threads)
 	return nil
 }
 
 // tally counts a record of a crawl's input.
-func (s *setup) tally(r Record, t *hostTally) error {
+func (s *setup) countHost(r Record, t *hostTally) error {
 	if KindOf(r.Value) != KindKnown {
 		_, url, err := SplitKey(r.Key)
 		t.add(item.HostOf(url))
@@ -70,7 +70,7 @@ func (s *setup) tally(r Record, t *hostTally) error {
 func (p *Pipeline) delays(ctx context.Context, conf *Conf) (map[string]time.Duration, error) {
 	all := map[string]time.Duration{}
 	return all, EachRecord(ctx, p.Place, conf.Rules, func(r Record) error {
-		rules, err := ReadRules(r.Key, r.Value)
+		rules, err := ReadRobotsRecord(r.Key, r.Value)
 		if err != nil {
 			return err
 		}

@@ -20,11 +20,11 @@ const (
 	KindDocument Kind = 'D' // a response: [Document], in doc/
 	KindOutLinks Kind = 'O' // what a URL leads to: [OutLinks], in out/
 	KindKnown    Kind = 'K' // what is known of a URL: [Known], in known/
-	KindRules    Kind = 'R' // what a robots.txt answered: [Rules], in robots/
+	KindRobots   Kind = 'R' // what a robots.txt answered: [Rules], in robots/
 	KindMove     Kind = 'M' // where a seed redirects to: [Move], in moved/
 	KindFetched  Kind = 'F' // within optimize: the key's URL was fetched
 	KindPage     Kind = 'X' // an XML record of a page in its collection's language, in xml/
-	KindApart    Kind = 'A' // the same in another language, in other/
+	KindOther    Kind = 'A' // the same in another language, in other/
 	KindFields   Kind = 'L' // a record that a rule has made of a page, a line of JSON, in fields/
 	KindTally    Kind = 'T' // what rules have found on a page, likewise, in tally/
 )
@@ -66,10 +66,10 @@ func SplitKey(key []byte) (code, url string, err error) {
 }
 
 // begin begins a value.
-func begin(b []byte, k Kind) varint.Writer { return append(b, byte(k), version) }
+func startValue(b []byte, k Kind) varint.Writer { return append(b, byte(k), version) }
 
 // open opens a value of a kind.
-func open(value []byte, k Kind) (*varint.Reader, error) {
+func openValue(value []byte, k Kind) (*varint.Reader, error) {
 	switch {
 	case len(value) < 2 || Kind(value[0]) != k:
 		return nil, fmt.Errorf("a record that should be of kind %c: %w", k, ErrDamaged)
@@ -79,16 +79,16 @@ func open(value []byte, k Kind) (*varint.Reader, error) {
 	return &varint.Reader{Rest: value[2:]}, nil
 }
 
-// openOf opens the value of a URL's record, and takes its key apart.
-func openOf(key, value []byte, k Kind, code, url *string) (r *varint.Reader, err error) {
+// openRecord opens the value of a URL's record, and takes its key apart.
+func openRecord(key, value []byte, k Kind, code, url *string) (r *varint.Reader, err error) {
 	if *code, *url, err = SplitKey(key); err != nil {
 		return nil, err
 	}
-	return open(value, k)
+	return openValue(value, k)
 }
 
-// whole is the error of a value that was read to its end, or should have been.
-func whole(r *varint.Reader, k Kind) error {
+// checkRead is the error of a value that was read to its end, or should have been.
+func checkRead(r *varint.Reader, k Kind) error {
 	if !r.Complete() {
 		return fmt.Errorf("kind %c: %w", k, ErrDamaged)
 	}

@@ -27,17 +27,17 @@ func everyByte() []byte {
 var someTime = time.Date(2026, 11, 21, 3, 4, 5, 678_000, time.UTC)
 
 // samples are records of each kind, as the codecs have them.
-func samples() (documents []Document, links []OutLinks, urls []InURL, known []Known, rules []Rules, moves []Move) {
+func samples() (documents []Document, links []OutLinks, urls []InURL, known []Known, rules []RobotsRecord, moves []Move) {
 	const head = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"
 	raw := append([]byte(head), everyByte()...)
 	documents = []Document{
 		{Collection: "de", URL: "http://a.test/", Request: []byte{}, Raw: []byte{}},
-		{Collection: "zh", URL: "https://a.test/x?y=%20", From: "https://a.test/", To: "https://b.test/", Depth: 3,
+		{Collection: "zh", URL: "https://a.test/x?y=%20", From: "https://a.test/", RedirectTo: "https://b.test/", Depth: 3,
 			Redirects: 2, Seed: true, Time: someTime, Took: 1234 * time.Millisecond, Status: 200,
 			Addr: netip.MustParseAddrPort("[2001:db8::1]:8080"), Request: []byte("GET / HTTP/1.1\r\n\r\n"), Raw: raw,
-			HeadLen: len(head), Truncated: page.Length, Malformed: "gzip: x", Digest: page.Digest{1, 19: 2}, Found: page.Changed,
-			Same: Stored{Time: someTime, Chunked: page.Digest{4}},
-			Type: "text/html", Charset: "gbk", CharsetHow: "meta", Lang: "zh", Share: 0.75, Confidence: 0.5,
+			HeadLen: len(head), Truncated: page.Length, Malformed: "gzip: x", Digest: page.Digest{1, 19: 2}, Change: page.Changed,
+			SameAs: Stored{Time: someTime, Chunked: page.Digest{4}},
+			Type:   "text/html", Charset: "gbk", CharsetHow: "meta", Lang: "zh", Share: 0.75, Confidence: 0.5,
 			Title: "t", Headline: "h", Text: "a\nb", Simhash: 1<<63 | 5, MetaFollow: true, MetaIndex: true, NoArchive: true},
 		{Collection: "ja", URL: "http://c.test/", Time: time.Unix(-5, 0).UTC(), Failure: page.DNS, Rule: "robots",
 			Detail: "no such host", Unmodified: true, Request: []byte{}, Raw: []byte{}},
@@ -60,10 +60,10 @@ func samples() (documents []Document, links []OutLinks, urls []InURL, known []Kn
 			Visits: policy.Visits{Last: someTime, Due: policy.Never, Every: time.Hour, Missing: 4}, Digest: page.Digest{3},
 			ETag: "e", Modified: someTime, Stored: Stored{Time: someTime, Chunked: page.Digest{9}}},
 	}
-	rules = []Rules{{Origin: "http://a.test", Body: []byte{}},
+	rules = []RobotsRecord{{Origin: "http://a.test", Body: []byte{}},
 		{Origin: "https://a.test:81", Time: someTime, Status: 200, Body: everyByte()},
-		{Origin: "https://a.test", Time: someTime, Moved: "https://b.test/robots.txt", Body: []byte{}, Exchange: Document{
-			Collection: noCollection, URL: "https://a.test/robots.txt", Time: someTime, Status: 301, Request: []byte("GET"),
+		{Origin: "https://a.test", Time: someTime, RedirectTo: "https://b.test/robots.txt", Body: []byte{}, Exchange: Document{
+			Collection: sharedCode, URL: "https://a.test/robots.txt", Time: someTime, Status: 301, Request: []byte("GET"),
 			Raw: []byte("HTTP/1.1 301 x\r\n\r\n"), HeadLen: 18}}}
 	moves = []Move{{Collection: "de", URL: "http://a.test/"},
 		{Collection: "de", URL: "http://a.test/", To: "https://www.a.test/"}}
@@ -76,7 +76,7 @@ func TestRecordsComeBack(t *testing.T) {
 	comesBack(t, links, (*OutLinks).Key, (*OutLinks).Append, ReadOutLinks)
 	comesBack(t, urls, (*InURL).Key, (*InURL).Append, ReadInURL)
 	comesBack(t, known, (*Known).Key, (*Known).Append, ReadKnown)
-	comesBack(t, rules, (*Rules).Key, (*Rules).Append, ReadRules)
+	comesBack(t, rules, (*RobotsRecord).Key, (*RobotsRecord).Append, ReadRobotsRecord)
 	comesBack(t, moves, (*Move).Key, (*Move).Append, ReadMove)
 }
 
@@ -155,7 +155,7 @@ func FuzzRecords(f *testing.F) {
 		again(t, value, (*OutLinks).Append, ReadOutLinks)
 		again(t, value, (*InURL).Append, ReadInURL)
 		again(t, value, (*Known).Append, ReadKnown)
-		again(t, value, (*Rules).Append, ReadRules)
+		again(t, value, (*RobotsRecord).Append, ReadRobotsRecord)
 		again(t, value, (*Move).Append, ReadMove)
 	})
 }

@@ -23,7 +23,7 @@ func TestTheExchangesForRobotsTxtAreKept(t *testing.T) {
 		p := s.pipeline(day, reducers, c)
 		p.Fetching.Tries = 1
 		s.run(t, p)
-		names, err := batch.FilesIn(t.Context(), s.place, batch.RulesFolder+"/"+day)
+		names, err := batch.ListFiles(t.Context(), s.place, batch.RobotsFolder+"/"+day)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -33,7 +33,7 @@ func TestTheExchangesForRobotsTxtAreKept(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				rules, err := batch.ReadRules(r.Key, r.Value)
+				rules, err := batch.ReadRobotsRecord(r.Key, r.Value)
 				if err != nil {
 					t.Fatal(err)
 				}

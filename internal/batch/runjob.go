@@ -15,29 +15,29 @@ import (
 )
 
 // A finished job leaves this beside its output, which it makes whole.
-type finished struct {
-	Step     Step            `json:"step"`
-	Date     string          `json:"date"`
-	Of       []finishedOf    `json:"of"`
-	Began    time.Time       `json:"began"`
-	Seconds  float64         `json:"seconds"`
-	Inputs   int             `json:"inputs"`
-	Failed   int             `json:"failed"`
-	Counters []finishedCount `json:"counters"`
+type jobReport struct {
+	Step        Step               `json:"step"`
+	Date        string             `json:"date"`
+	Collections []reportCollection `json:"of"`
+	Began       time.Time          `json:"began"`
+	Seconds     float64            `json:"seconds"`
+	Inputs      int                `json:"inputs"`
+	Failed      int                `json:"failed"`
+	Counters    []reportCount      `json:"counters"`
 }
 
-type finishedCount struct {
+type reportCount struct {
 	Group string `json:"group"`
 	Name  string `json:"name"`
 	N     int64  `json:"n"`
 }
 
-type finishedOf struct {
+type reportCollection struct {
 	Code      string `json:"code"`
 	Directory string `json:"directory"`
 }
 
-const finishedName = "job.json"
+const reportName = "job.json"
 
 // run runs a job into its work folder.
 func (p *Pipeline) run(ctx context.Context, conf *Conf, files []string, work string) error {
@@ -46,7 +46,7 @@ func (p *Pipeline) run(ctx context.Context, conf *Conf, files []string, work str
 		return err
 	}
 	info := &JobInfo{Step{conf.Round, conf.Job}, conf.Collections, len(files), conf.Reducers}
-	if f := p.Listener.JobBegan; f != nil {
+	if f := p.Listener.JobStarted; f != nil {
 		f(info)
 	}
 	r := Run{Job: job, Conf: conf, Inputs: files, Output: work, Reducers: conf.Reducers}
@@ -58,20 +58,20 @@ func (p *Pipeline) run(ctx context.Context, conf *Conf, files []string, work str
 		return fmt.Errorf("round %d: %w", conf.Round, err)
 	}
 	took := p.Now().Sub(conf.Start)
-	done := finished{Step: info.Step, Date: p.Date, Began: conf.Start, Seconds: took.Seconds(), Inputs: len(files),
+	done := jobReport{Step: info.Step, Date: p.Date, Began: conf.Start, Seconds: took.Seconds(), Inputs: len(files),
 		Failed: result.Failed}
 	for _, c := range conf.Collections {
-		done.Of = append(done.Of, finishedOf{c.Code, c.Directory})
+		done.Collections = append(done.Collections, reportCollection{c.Code, c.Directory})
 	}
 	for k, n := range result.Counters.All() {
-		done.Counters = append(done.Counters, finishedCount{k.Group, k.Name, n})
+		done.Counters = append(done.Counters, reportCount{k.Group, k.Name, n})
 	}
-	slices.SortFunc(done.Counters, func(a, b finishedCount) int {
+	slices.SortFunc(done.Counters, func(a, b reportCount) int {
 		return strings.Compare(a.Group+" "+a.Name, b.Group+" "+b.Name)
 	})
 	data, err := json.MarshalIndent(&done, "", " ")
 	if err == nil {
-		err = place.WriteFile(ctx, p.Place, path.Join(work, finishedName), data)
+		err = place.WriteFile(ctx, p.Place, path.Join(work, reportName), data)
 	}
 	if err == nil && p.Listener.JobEnded != nil {
 		p.Listener.JobEnded(info, result, took)
@@ -81,7 +81,7 @@ func (p *Pipeline) run(ctx context.Context, conf *Conf, files []string, work str
 
 // abandon does away with the job that an earlier run has begun, and not ended, of other collections together. One of
 // the same is the runner's to go on with: it may still be under way, and ask the very hosts that this run would.
-func (p *Pipeline) abandon(ctx context.Context, pt *part, work string) error {
+func (p *Pipeline) abandon(ctx context.Context, pt *collectionDay, work string) error {
 	old := pt.state.Work
 	if old == "" || old == work {
 		return nil
@@ -94,14 +94,14 @@ func (p *Pipeline) abandon(ctx context.Context, pt *part, work string) error {
 	return p.Place.Remove(ctx, old)
 }
 
-// settle takes in the output of a collection's last job, if it is whole. It may be ended anywhere and done again.
-func (p *Pipeline) settle(ctx context.Context, pt *part) error {
+// publishFinished takes in the output of a collection's last job, if it is whole. It may be ended anywhere and done again.
+func (p *Pipeline) publishFinished(ctx context.Context, pt *collectionDay) error {
 	s := pt.state
 	if s.Work == "" {
 		return nil
 	}
-	var done finished
-	err := ReadJSON(ctx, p.Place, path.Join(s.Work, finishedName), &done)
+	var done jobReport
+	err := ReadJSON(ctx, p.Place, path.Join(s.Work, reportName), &done)
 	if errors.Is(err, fs.ErrNotExist) { // the job did not end: it is run again, or gone on with
 		return nil
 	}
@@ -112,11 +112,11 @@ func (p *Pipeline) settle(ctx context.Context, pt *part) error {
 		return err
 	}
 	if s.Next.Job == JobCrawl {
-		if err := p.takeMoves(ctx, pt); err != nil {
+		if err := p.applyMoves(ctx, pt); err != nil {
 			return err
 		}
 	}
-	s.add(&done)
+	s.addJob(&done)
 	if s.Next.Job == JobXML {
 		if err := p.writeFields(ctx, pt); err != nil {
 			return err
@@ -139,8 +139,8 @@ func (p *Pipeline) settle(ctx context.Context, pt *part) error {
 	return p.clean(ctx, pt, work, &done)
 }
 
-// add notes a job that was done.
-func (s *State) add(f *finished) {
+// addJob notes a job that was done.
+func (s *State) addJob(f *jobReport) {
 	d := Done{Step: s.Next, Began: f.Began, Seconds: f.Seconds, Inputs: f.Inputs, Failed: f.Failed,
 		Counters: map[string]int64{}, Together: map[string]int64{}}
 	for _, c := range f.Counters {
@@ -155,7 +155,7 @@ func (s *State) add(f *finished) {
 }
 
 // publish moves a collection's output of a job to where it belongs, and that of no collection.
-func (p *Pipeline) publish(ctx context.Context, pt *part, work string) error {
+func (p *Pipeline) publish(ctx context.Context, pt *collectionDay, work string) error {
 	move := func(from, to string) error {
 		err := p.Place.Rename(ctx, from, to)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -166,12 +166,12 @@ func (p *Pipeline) publish(ctx context.Context, pt *part, work string) error {
 	own := path.Join(work, pt.Directory)
 	err := place.Walk(ctx, p.Place, own, func(name string, info place.Info) error {
 		folder := path.Base(path.Dir(name))
-		return move(name, path.Join(target(pt.Collection, pt.state.Next, p.Date, folder), info.Name))
+		return move(name, path.Join(targetFolder(pt.Collection, pt.state.Next, p.Date, folder), info.Name))
 	})
 	if err != nil {
 		return err
 	}
-	return place.Walk(ctx, p.Place, path.Join(work, RulesFolder), func(name string, info place.Info) error {
-		return move(name, path.Join(RulesFolder, p.Date, path.Base(work)+"-"+info.Name))
+	return place.Walk(ctx, p.Place, path.Join(work, RobotsFolder), func(name string, info place.Info) error {
+		return move(name, path.Join(RobotsFolder, p.Date, path.Base(work)+"-"+info.Name))
 	})
 }

@@ -36,7 +36,7 @@ type sinkFile struct {
 	seq   *seqfile.Writer // of a SequenceFile
 	route Route
 
-	// of XML
+	// members XML
 	index *sinkFile
 	size  int64  // bytes so far
 	last  string // URL
@@ -49,7 +49,7 @@ func NewSink(ctx context.Context, p place.Place, dir string, part int, job *Job)
 }
 
 // PartName is the name of a part's file.
-func PartName(part int, form Form) string {
+func PartName(part int, form Format) string {
 	switch form {
 	case XML:
 		return fmt.Sprintf("part-%05d.xml", part)
@@ -72,7 +72,7 @@ func (s *Sink) Emit(key, value []byte) error {
 	if f.route != route {
 		return fmt.Errorf("job %s: records of two forms in %s", s.job.Name, route.Folder)
 	}
-	switch f.route.Form {
+	switch f.route.Format {
 	case Sequence:
 		return f.seq.Append(key, value)
 	case Lines:
@@ -109,7 +109,7 @@ func (s *Sink) emitXML(f *sinkFile, line []byte) error {
 // create begins a file; piece is not 0 of XML alone.
 func (s *Sink) create(route Route, piece int) (*sinkFile, error) {
 	dir := s.dir + "/" + route.Folder + "/"
-	name, index := PartName(s.part, route.Form), fmt.Sprintf("%s%05d.jsonl", indexPrefix, s.part)
+	name, index := PartName(s.part, route.Format), fmt.Sprintf("%s%05d.jsonl", indexPrefix, s.part)
 	if piece > 0 {
 		name, index = pieceName(name, piece), pieceName(index, piece)
 	}
@@ -118,7 +118,7 @@ func (s *Sink) create(route Route, piece int) (*sinkFile, error) {
 		return nil, err
 	}
 	f.route, f.piece = route, piece
-	switch route.Form {
+	switch route.Format {
 	case XML:
 		if f.index, err = s.open(dir + index); err == nil {
 			_, err = f.out.WriteString(xml.Header)

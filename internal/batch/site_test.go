@@ -141,7 +141,7 @@ func same(t *testing.T, what string, got, want []string) {
 // outLinks are the records of a day, as "TYPE URL → LINKS", with names for URLs, sorted.
 func (s *site) outLinks(t *testing.T, c *collection.Collection, date string) (all []string) {
 	t.Helper()
-	names, err := batch.FilesIn(t.Context(), s.place, batch.DayFolder(c, "out", date))
+	names, err := batch.ListFiles(t.Context(), s.place, batch.DayFolder(c, "out", date))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +180,7 @@ func TestRedirectsOfLaterRoundsWaitForTheNext(t *testing.T) {
 	c.Depth = 1
 	var rounds []string
 	p := s.pipeline(day1, 3, c)
-	p.Listener.JobBegan = func(j *batch.JobInfo) { rounds = append(rounds, fmt.Sprint(j.Round, j.Job)) }
+	p.Listener.JobStarted = func(j *batch.JobInfo) { rounds = append(rounds, fmt.Sprint(j.Round, j.Job)) }
 	s.run(t, p)
 	same(t, "requests", s.requests(), []string{"a.test/robots.txt", "a.test/", "a.test/old", "a.test/new", "a.test/away",
 		"a.test/loop", "a.test/loop2", "b.test/robots.txt", "b.test/there"})
@@ -195,7 +195,7 @@ func TestRedirectsOfLaterRoundsWaitForTheNext(t *testing.T) {
 	if d == nil || d.From != s.url("a.test/away") || d.Depth != 1 || d.Redirects != 1 {
 		t.Errorf("%+v", d)
 	}
-	if d := s.documents(t, c, day1)[s.url("a.test/old")]; d == nil || d.To != s.url("a.test/new") || d.Status != 302 {
+	if d := s.documents(t, c, day1)[s.url("a.test/old")]; d == nil || d.RedirectTo != s.url("a.test/new") || d.Status != 302 {
 		t.Errorf("%+v", d)
 	}
 }
@@ -210,7 +210,7 @@ func TestASeedThatRedirectsIsFollowedAtOnceOnItsHost(t *testing.T) {
 	c.Depth = 0
 	rounds := 0
 	p := s.pipeline(day1, 2, c)
-	p.Listener.JobBegan = func(j *batch.JobInfo) { rounds = max(rounds, j.Round) }
+	p.Listener.JobStarted = func(j *batch.JobInfo) { rounds = max(rounds, j.Round) }
 	s.run(t, p)
 	same(t, "requests", s.requests(), []string{"a.test/robots.txt", "a.test/", "a.test/home", "a.test/home/",
 		"b.test/robots.txt", "b.test/"})

@@ -22,17 +22,17 @@ type Step struct {
 	Job   string `json:"job"`   // "" behind the last
 }
 
-// order is that of the jobs of a round, and behind all rounds.
-var order = []string{JobCrawl, JobParse, JobOptimize, JobMerge, JobXML, ""}
+// jobOrder is that of the jobs of a round, and behind all rounds.
+var jobOrder = []string{JobCrawl, JobParse, JobOptimize, JobMerge, JobXML, ""}
 
 // compare orders steps: rounds first, then what ends the day. So collections that are run together wait for each other
 // before they are merged, and share these jobs, too.
 func (s Step) compare(o Step) int {
-	ends := func(s Step) int { return max(slices.Index(order, s.Job)-slices.Index(order, JobMerge)+1, 0) }
+	ends := func(s Step) int { return max(slices.Index(jobOrder, s.Job)-slices.Index(jobOrder, JobMerge)+1, 0) }
 	if c := cmp.Compare(ends(s), ends(o)); c != 0 || ends(s) > 0 {
 		return c
 	}
-	return cmp.Or(cmp.Compare(s.Round, o.Round), cmp.Compare(slices.Index(order, s.Job), slices.Index(order, o.Job)))
+	return cmp.Or(cmp.Compare(s.Round, o.Round), cmp.Compare(slices.Index(jobOrder, s.Job), slices.Index(jobOrder, o.Job)))
 }
 
 // next is the step that follows.
@@ -40,7 +40,7 @@ func (s Step) next() Step {
 	if s.Job == JobOptimize {
 		return Step{s.Round + 1, JobCrawl}
 	}
-	return Step{s.Round, order[slices.Index(order, s.Job)+1]}
+	return Step{s.Round, jobOrder[slices.Index(jobOrder, s.Job)+1]}
 }
 
 // A State is how far a collection is with a day. It lies in the place and is written whenever that changes.
@@ -56,7 +56,7 @@ type State struct {
 	Cut        string    `json:"cut,omitempty"`  // why rounds ended though URLs were left; "" if none were
 	// Nothing says why nothing could be fetched; "" if something was. The next run begins such a day again.
 	Nothing string `json:"nothing,omitempty"`
-	// Moved are, by their URLs, where seeds redirect to, that day or before.
+	// RedirectTo are, by their URLs, where seeds redirect to, that day or before.
 	Moved map[string]string `json:"moved,omitempty"`
 }
 
@@ -71,8 +71,8 @@ type Done struct {
 	Together map[string]int64 `json:"together,omitempty"` // of the job, with all collections that shared it
 }
 
-// refusedBy begins the name of a counter of URLs that a rule has refused.
-const refusedBy = "refused: "
+// refusedPrefix begins the name of a counter of URLs that a rule has refused.
+const refusedPrefix = "refused: "
 
 // NotFollowed is the key under which RefusedLinks counts links that their pages ask robots not to follow.
 const NotFollowed = "nofollow"
@@ -85,7 +85,7 @@ func (s *State) RefusedLinks() map[string]int64 {
 			continue
 		}
 		for name, n := range s.Done[i].Counters {
-			if rule, is := strings.CutPrefix(name, refusedBy); is {
+			if rule, is := strings.CutPrefix(name, refusedPrefix); is {
 				refused[rule] += n
 			} else if name == NotFollowed && n > 0 {
 				refused[name] += n
@@ -111,7 +111,7 @@ func (s *State) IsDone() bool { return s.Next.Job == "" && s.Nothing == "" }
 func (s *State) IdleShare() float64 {
 	var idle, all int64
 	for i := range s.Done {
-		idle, all = idle+s.Done[i].Together[CounterIdle], all+s.Done[i].Together[CounterThread]
+		idle, all = idle+s.Done[i].Together[CounterIdleTime], all+s.Done[i].Together[CounterThreadTime]
 	}
 	return float64(idle) / float64(max(all, 1))
 }

@@ -12,8 +12,8 @@ import (
 
 // clean removes what is not needed any more once a job is done: its work folder, and after a merge the rounds'
 // Documents.
-func (p *Pipeline) clean(ctx context.Context, pt *part, work string, done *finished) error {
-	if err := p.drop(ctx, work, done); err != nil {
+func (p *Pipeline) clean(ctx context.Context, pt *collectionDay, work string, done *jobReport) error {
+	if err := p.dropWork(ctx, work, done); err != nil {
 		return err
 	}
 	if pt.state.Next.Job == "" {
@@ -25,11 +25,11 @@ func (p *Pipeline) clean(ctx context.Context, pt *part, work string, done *finis
 	if err := p.removeRounds(ctx, pt); err != nil {
 		return err
 	}
-	return p.forget(ctx, pt)
+	return p.removeOldKnown(ctx, pt)
 }
 
 // removeRounds removes the rounds' Documents.
-func (p *Pipeline) removeRounds(ctx context.Context, pt *part) error {
+func (p *Pipeline) removeRounds(ctx context.Context, pt *collectionDay) error {
 	dir := DayFolder(pt.Collection, "doc", p.Date)
 	infos, err := p.Place.List(ctx, dir)
 	if err != nil {
@@ -45,9 +45,9 @@ func (p *Pipeline) removeRounds(ctx context.Context, pt *part) error {
 	return nil
 }
 
-// drop removes a job's work folder, if all that shared the job have taken their part.
-func (p *Pipeline) drop(ctx context.Context, work string, done *finished) error {
-	for _, f := range done.Of {
+// dropWork removes a job's work folder, if all that shared the job have taken their part.
+func (p *Pipeline) dropWork(ctx context.Context, work string, done *jobReport) error {
+	for _, f := range done.Collections {
 		s, err := ReadState(ctx, p.Place, &collection.Collection{Code: f.Code, Directory: f.Directory}, done.Date)
 		if err != nil || s != nil && s.Work == work {
 			return err
@@ -56,21 +56,21 @@ func (p *Pipeline) drop(ctx context.Context, work string, done *finished) error 
 	return p.Place.Remove(ctx, work)
 }
 
-// sweep drops work folders that a run has left which died just before it did.
-func (p *Pipeline) sweep(ctx context.Context) error {
+// sweepWork drops work folders that a run has left which died just before it did.
+func (p *Pipeline) sweepWork(ctx context.Context) error {
 	infos, err := p.Place.List(ctx, WorkFolder)
 	if err != nil {
 		return err
 	}
 	for _, i := range infos {
 		work := path.Join(WorkFolder, i.Name)
-		var done finished
-		err := ReadJSON(ctx, p.Place, path.Join(work, finishedName), &done)
+		var done jobReport
+		err := ReadJSON(ctx, p.Place, path.Join(work, reportName), &done)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // under way, or its collections remove it when they are run
 		}
 		if err == nil {
-			err = p.drop(ctx, work, &done)
+			err = p.dropWork(ctx, work, &done)
 		}
 		if err != nil {
 			return err
@@ -79,17 +79,17 @@ func (p *Pipeline) sweep(ctx context.Context) error {
 	return nil
 }
 
-// keptKnown is how many days what was known is kept: the last is what the next goes by, the one before is there for who
+// keptKnownDays is how many days what was known is kept: the last is what the next goes by, the one before is there for who
 // runs the last again.
-const keptKnown = 2
+const keptKnownDays = 2
 
-// forget removes what was known on earlier days.
-func (p *Pipeline) forget(ctx context.Context, pt *part) error {
+// removeOldKnown removes what was known on earlier days.
+func (p *Pipeline) removeOldKnown(ctx context.Context, pt *collectionDay) error {
 	days, err := Days(ctx, p.Place, pt.Collection, "known")
 	if err != nil {
 		return err
 	}
-	for _, d := range days[:max(0, len(days)-keptKnown)] {
+	for _, d := range days[:max(0, len(days)-keptKnownDays)] {
 		if err := p.Place.Remove(ctx, DayFolder(pt.Collection, "known", d)); err != nil {
 			return err
 		}

@@ -61,7 +61,7 @@ func TestAJobThatOutlivesItsProcessIsTakenOverOrAbandoned(t *testing.T) {
 				t.Errorf("taken over: %v, abandoned: %v", next.found, next.abandoned)
 			}
 			if n == 1 {
-				if left, err := batch.FilesIn(t.Context(), s.place, batch.WorkFolder); err != nil || len(left) > 0 {
+				if left, err := batch.ListFiles(t.Context(), s.place, batch.WorkFolder); err != nil || len(left) > 0 {
 					t.Errorf("left behind: %v %v", left, err)
 				}
 				s.run(t, s.pipeline(day1, 2, all...))

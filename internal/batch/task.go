@@ -12,7 +12,7 @@ import (
 // A Task is one run of a job's Map over a part of the input, or of its Reduce over a partition.
 type Task struct {
 	Index   int // among the job's tasks of this kind, from 0
-	Of      int // how many these are
+	Total   int // how many these are
 	Attempt int // 0 for the first run of the task
 
 	counters Counters
@@ -21,7 +21,7 @@ type Task struct {
 
 // NewTask makes a task. Its status is told to status, unless that is nil.
 func NewTask(index, of, attempt int, status func(text string)) *Task {
-	return &Task{Index: index, Of: of, Attempt: attempt, status: status}
+	return &Task{Index: index, Total: of, Attempt: attempt, status: status}
 }
 
 // Count adds to a counter. It may be called by many goroutines at once.
@@ -38,9 +38,9 @@ func (t *Task) Status(text string) {
 // Counters are what the task has counted.
 func (t *Task) Counters() *Counters { return &t.counters }
 
-// Guarded calls f and makes an error of a panic: one page is not to end a crawl of days without a word of which job it
+// CatchPanic calls f and makes an error of a panic: one page is not to end a crawl of days without a word of which job it
 // was.
-func Guarded(f func() error) (err error) {
+func CatchPanic(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			buf := make([]byte, 16<<10)

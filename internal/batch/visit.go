@@ -23,7 +23,7 @@ func (c *crawler) visit(ctx context.Context, v *frontier.Visit, resp *page.Respo
 		return nil
 	}
 	if v.Robots == "" {
-		if over, err := c.leave(v, u); over {
+		if over, err := c.skip(v, u); over {
 			return err
 		}
 	}
@@ -33,8 +33,8 @@ func (c *crawler) visit(ctx context.Context, v *frontier.Visit, resp *page.Respo
 	return c.fetch(ctx, v, u, resp)
 }
 
-// leave ends the visit of a URL that is not to be requested, or not now, and reports whether it did.
-func (c *crawler) leave(v *frontier.Visit, u weburl.URL) (over bool, err error) {
+// skip ends the visit of a URL that is not to be requested, or not now, and reports whether it did.
+func (c *crawler) skip(v *frontier.Visit, u weburl.URL) (over bool, err error) {
 	origin := u.Origin()
 	var each func(*InURL) error
 	if a, gone := c.origins.Abandoned(origin); gone {
@@ -111,7 +111,7 @@ func (c *crawler) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL, re
 		}
 	default:
 		c.pages.Add(1)
-		err = c.keep(u, wishes, resp, begun, conditional)
+		err = c.emitDocuments(u, wishes, resp, begun, conditional)
 	}
 	c.frontier.Done(v, r)
 	return err
@@ -141,8 +141,8 @@ func condition(wishes []InURL, req *fetch.Request) bool {
 	return first.ETag != "" || !first.Modified.IsZero()
 }
 
-// keep emits the Documents of an answer, and follows a redirect on the same host.
-func (c *crawler) keep(u weburl.URL, wishes []InURL, resp *page.Response, begun time.Time, asked bool) error {
+// emitDocuments emits the Documents of an answer, and follows a redirect on the same host.
+func (c *crawler) emitDocuments(u weburl.URL, wishes []InURL, resp *page.Response, begun time.Time, asked bool) error {
 	d, err := c.reader.read(resp)
 	if err != nil {
 		return err
@@ -168,10 +168,10 @@ func (c *crawler) keep(u weburl.URL, wishes []InURL, resp *page.Response, begun 
 			c.task.Count(in.Collection, counterFound, 1)
 		}
 	}
-	if d.To == "" {
+	if d.RedirectTo == "" {
 		return nil
 	}
-	return c.follow(u, d.To, wishes)
+	return c.follow(u, d.RedirectTo, wishes)
 }
 
 // follow goes after a redirect on the same host in the first round, as of seeds. All others wait for the next round, as
@@ -194,32 +194,32 @@ func (c *crawler) follow(from weburl.URL, to string, wishes []InURL) error {
 // readRobots emits what came of a request for a robots.txt: the rules of its origin, or where it redirects.
 func (c *crawler) readRobots(v *frontier.Visit, u weburl.URL, resp *page.Response, begun time.Time,
 	j *visit.Verdict) error {
-	r := Rules{Origin: v.Robots, Time: c.Now().UTC()}
+	r := RobotsRecord{Origin: v.Robots, Time: c.Now().UTC()}
 	if j.Failure != page.None {
-		c.rules.fail(v.Robots, j.Detail)
+		c.rules.setFailure(v.Robots, j.Detail)
 	} else {
 		if err := fetch.Decode(resp, visit.MaxRobots); errors.Is(err, fetch.ErrDisk) {
 			return err
 		}
-		d, err := c.reader.answer(resp)
+		d, err := c.reader.rawDocument(resp)
 		if err != nil {
 			return err
 		}
-		d.Collection, d.URL, d.From, d.Redirects = noCollection, v.URL, v.From, int(v.Redirects)
+		d.Collection, d.URL, d.From, d.Redirects = sharedCode, v.URL, v.From, int(v.Redirects)
 		d.Time, d.Took, d.Malformed = begun, resp.Total, resp.Malformed
 		r.Exchange, r.Status = d, resp.Status
 	}
 	next, to := c.gate.HandleAnswer(v, u, r.Status, resp)
 	if !to.IsZero() {
-		r.Status, r.Moved = 0, next.URL
+		r.Status, r.RedirectTo = 0, next.URL
 	} else if r.Status >= 200 && r.Status <= 299 {
 		r.Body = resp.Body
 	}
 	if err := c.out.put(r.Key(), r.Append); err != nil || to.IsZero() {
 		return err
 	}
-	if to.Host() == v.Host || c.partitionOf(to.Host(), c.task.Of) == c.task.Index {
-		c.hosts.push(to, next, c.least)
+	if to.Host() == v.Host || c.partitionOf(to.Host(), c.task.Total) == c.task.Index {
+		c.hosts.push(to, next, c.minInterval)
 		return nil
 	}
 	in := InURL{Collection: c.Collections[0].Code, URL: next.URL, From: v.URL, Redirects: int(next.Redirects),

@@ -22,7 +22,7 @@ func (s *setup) xmlMap(_ context.Context, t *Task, r Record, emit Emit) error {
 	if err != nil {
 		return err
 	}
-	if !d.IsPage() || d.Found == page.Unchanged {
+	if !d.IsPage() || d.Change == page.Unchanged {
 		return nil
 	}
 	if err := m.fields(t, &d, emit); err != nil {
@@ -39,11 +39,11 @@ func (s *setup) xmlMap(_ context.Context, t *Task, r Record, emit Emit) error {
 		m.count(t, "without text", 1)
 	}
 	kind := KindPage
-	if m.Language.Keeps(d.Lang, float64(d.Share), float64(d.Confidence)) { // or has no language that can be told
+	if m.Language.Accepts(d.Lang, float64(d.Share), float64(d.Confidence)) { // or has no language that can be told
 		m.count(t, "kept", 1)
 		m.count(t, "kept bytes", int64(len(d.Raw)-d.HeadLen))
 	} else {
-		kind = KindApart
+		kind = KindOther
 		m.count(t, "apart: "+d.Lang, 1)
 	}
 	return emit(r.Key, xml.Append([]byte{byte(kind)}, &xml.Record{URL: d.URL, Fetched: d.Time, Directory: m.Directory,

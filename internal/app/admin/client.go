@@ -155,8 +155,8 @@ func (c *client) Tune(ctx context.Context, f func(desired.Record) ([]settings.Se
 	})
 }
 
-// addSeedFiles adds the seeds of files in pieces. It returns the typed URLs and the first seeds of the files: adding known
-// URLs again is harmless, and a non-empty result shows that the crawl has seeds.
+// addSeedFiles adds the seeds of files in pieces. It returns the typed URLs and the first seeds of the files: adding
+// known URLs again is harmless, and a non-empty result shows that the crawl has seeds.
 func (c *client) addSeedFiles(ctx context.Context, typed []string, files []*seeds.File) ([]string, error) {
 	urls, err := parseSeeds(typed)
 	if err != nil {

@@ -31,7 +31,7 @@ func (a *Archive) Answer(ctx context.Context, r *Record) (*page.Response, error)
 	if r.Status == 0 || r.WARC == "" {
 		return nil, ErrNoAnswer
 	}
-	return a.answerAt(ctx, r.URL, r.Status, captures.Place{File: r.WARC, Offset: r.Offset}, r.Revisit != "")
+	return a.answerAt(ctx, r.URL, r.Status, captures.Location{File: r.WARC, Offset: r.Offset}, r.Revisit != "")
 }
 
 // AnswerOf reads the newest good response of a URL; ErrNoAnswer if there is none.
@@ -43,10 +43,10 @@ func (a *Archive) AnswerOf(ctx context.Context, url string) (*page.Response, err
 	if x == nil {
 		return nil, ErrNoAnswer
 	}
-	return a.answerAt(ctx, url, x.Status, captures.Place{File: x.File, Offset: x.Offset}, x.MIME == revisit)
+	return a.answerAt(ctx, url, x.Status, captures.Location{File: x.File, Offset: x.Offset}, x.MIME == revisit)
 }
 
-func (a *Archive) answerAt(ctx context.Context, url string, status int, at captures.Place,
+func (a *Archive) answerAt(ctx context.Context, url string, status int, at captures.Location,
 	revisits bool) (*page.Response, error) {
 	c := captures.Capture{URL: url, Status: status, Head: at}
 	if revisits {
@@ -59,7 +59,7 @@ func (a *Archive) answerAt(ctx context.Context, url string, status int, at captu
 }
 
 // original returns the location of the record that a revisit refers to; nil if it is not available.
-func (a *Archive) original(ctx context.Context, url string, at captures.Place) (*captures.Place, error) {
+func (a *Archive) original(ctx context.Context, url string, at captures.Location) (*captures.Location, error) {
 	target, digest := url, ""
 	err := a.withSlot(ctx, func() error {
 		in, err := a.open(at.File)
@@ -82,7 +82,7 @@ func (a *Archive) original(ctx context.Context, url string, at captures.Place) (
 	if err != nil || x == nil {
 		return nil, err
 	}
-	return &captures.Place{File: x.File, Offset: x.Offset}, nil
+	return &captures.Location{File: x.File, Offset: x.Offset}, nil
 }
 
 type openWARC struct {
@@ -131,10 +131,10 @@ func (a *Archive) read(ctx context.Context, c *captures.Capture) (resp *page.Res
 	err = a.withSlot(ctx, func() error {
 		in := captures.NewReader(a.disk, a.dir, MaxBody)
 		defer in.Close() //nolint:errcheck // it only reads
-		resp, err = in.Answer(c)
+		resp, err = in.ReadResponse(c)
 		return err
 	})
-	if _, is := errors.AsType[*captures.ErrRecord](err); is {
+	if _, is := errors.AsType[*captures.RecordError](err); is {
 		return nil, fmt.Errorf("%w: %w", ErrNoAnswer, err)
 	}
 	return resp, err

@@ -249,7 +249,7 @@ func (a *Archive) Indexed(ctx context.Context, q fulltext.Query, from int64, n i
 	defer r.Close()
 	state := a.indexState(r)
 	found := &Found{Hits: []Hit{}, Index: &state}
-	if n = int(min(int64(n), fulltext.Deepest-from)); n < 1 {
+	if n = int(min(int64(n), fulltext.MaxHits-from)); n < 1 {
 		return found, nil
 	}
 	x, err := r.Search(ctx, q, int(from), n)
@@ -270,7 +270,7 @@ func (a *Archive) Indexed(ctx context.Context, q fulltext.Query, from int64, n i
 		}
 		found.Hits = append(found.Hits, hit)
 	}
-	if next := from + int64(len(x.Hits)); len(x.Hits) == n && next < min(x.Total, fulltext.Deepest) {
+	if next := from + int64(len(x.Hits)); len(x.Hits) == n && next < min(x.Total, fulltext.MaxHits) {
 		found.Next = &next
 	}
 	return found, nil

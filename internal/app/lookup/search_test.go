@@ -12,7 +12,7 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// A search ends after so much, says so, and goes on where it ended until all was gone through once.
+// A search ends at its limits and says so; further calls continue until all records were scanned once.
 func TestSearchIsBounded(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

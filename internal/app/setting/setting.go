@@ -101,8 +101,8 @@ type Setting struct {
 	Default  string // in command-line notation; "" for the type's zero value
 	NoValue  string // meaning of the flag without a value; "" if it needs one
 
-	// Widens reports whether the crawl admits URLs, or writes things, with now that it did not with was; nil if a change of
-	// the setting never has this effect. Each is as Get returns it.
+	// Widens reports whether the crawl admits URLs, or writes things, with now that it did not with was; nil if a change
+	// of the setting never has this effect. Each is as Get returns it.
 	Widens func(was, now []string) bool
 	// Value gives access to the setting in v.
 	Value func(v *Values) Value

@@ -12,7 +12,7 @@ import (
 	"kumo/internal/content/policy"
 )
 
-// packed answers with a gzip file, as which sitemaps often lie on a server.
+// packed responds with a gzip file, a common form of sitemaps.
 func packed(body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/x-gzip")
@@ -22,7 +22,7 @@ func packed(body string) http.HandlerFunc {
 	}
 }
 
-// listed is a site of which a part is found by its sitemaps only.
+// listed is a site with pages that only its sitemaps list.
 func listed(t *testing.T) *site {
 	end := html("end")
 	return newSite(t, map[string]http.HandlerFunc{
@@ -74,7 +74,7 @@ func TestSitemaps(t *testing.T) {
 			c.change(j)
 			mustRun(t, j)
 			s.wantAsked(t, slices.Clone(c.want)...)
-			mustRun(t, j) // nothing again, and nothing new
+			mustRun(t, j) // nothing new, and nothing is fetched again
 			s.wantAsked(t, slices.Clone(c.want)...)
 		})
 	}
@@ -166,7 +166,7 @@ func TestSitemapsElsewhere(t *testing.T) {
 	}
 }
 
-// A host that is met first from far away is met again from nearer by: more of its sitemap is within reach then.
+// A host first found at a greater depth is found again at a smaller one, so that more of its sitemap is in scope.
 func TestSitemapsOfAHostThatComesNearer(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Bool
@@ -178,7 +178,7 @@ func TestSitemapsOfAHostThatComesNearer(t *testing.T) {
 				redirect("http://b.test:PORT/near")(w, r)
 				return
 			}
-			w.Header().Set("Retry-After", "1") // by then b.test is known
+			w.Header().Set("Retry-After", "1") // b.test is known by then
 			w.WriteHeader(http.StatusServiceUnavailable)
 		},
 		"b.test/robots.txt": body("text/plain", "Sitemap: /s.xml"), "b.test/far": html("x"), "b.test/near": html("y"),

@@ -102,7 +102,7 @@ func fixture(t *testing.T, text []byte) (*Disk, *countedPlace, string) {
 		os.WriteFile(filepath.Join(dir, "warc", "b.warc.gz"), nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	return Over(t.Context(), vfs.OS, dir, p, there), p, dir
+	return NewOverlay(t.Context(), vfs.OS, dir, p, there), p, dir
 }
 
 func TestFilesOfThePlaceAreThoseOfTheFolder(t *testing.T) {
@@ -125,7 +125,7 @@ func TestFilesOfThePlaceAreThoseOfTheFolder(t *testing.T) {
 	if _, err := d.Open(filepath.Join(dir, "pages.jsonl")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a file that grows is taken from the place: %v", err)
 	}
-	if f, err := Alone(t.Context(), vfs.OS, dir, p, d.there).Open(filepath.Join(dir, "pages.jsonl")); err != nil {
+	if f, err := NewRemote(t.Context(), vfs.OS, dir, p, d.manifest).Open(filepath.Join(dir, "pages.jsonl")); err != nil {
 		t.Error(err)
 	} else if err := f.Close(); err != nil {
 		t.Error(err)
@@ -148,7 +148,7 @@ func TestARecordIsReadByARangeAndAFileByFew(t *testing.T) {
 	if n, err := f.ReadAt(b, 5<<20); n != len(b) || err != nil || !bytes.Equal(b, text[5<<20:5<<20+3000]) {
 		t.Fatalf("%d bytes: %v", n, err)
 	}
-	if p.asked != 1 || p.bytes > leastRange {
+	if p.asked != 1 || p.bytes > minRange {
 		t.Errorf("for a record it has asked %d times, for %d bytes", p.asked, p.bytes)
 	}
 	all, err := io.ReadAll(io.NewSectionReader(f, 0, int64(len(text))))

@@ -20,25 +20,25 @@ import (
 // written goes to the folder.
 type Disk struct {
 	vfs.FS
-	ctx   context.Context
-	root  string // the crawl's folder
-	below string // of it: only files whose names begin so are looked for in the place
-	place place.Place
-	there *Manifest
+	ctx      context.Context
+	root     string // the crawl's folder
+	prefix   string // of it: only files whose names begin so are looked for in the place
+	place    place.Place
+	manifest *Manifest
 }
 
 var _ vfs.FS = (*Disk)(nil)
 
-// Over lays a place over the folder of a crawl whose WARC files, with their indexes, go there. The other record files
+// NewOverlay lays a place over the folder of a crawl whose WARC files, with their indexes, go there. The other record files
 // are those of the folder, for they grow. The context ends reading.
-func Over(ctx context.Context, disk vfs.FS, dir string, p place.Place, there *Manifest) *Disk {
-	return &Disk{FS: disk, ctx: ctx, root: filepath.Clean(dir), below: "warc/", place: p, there: there}
+func NewOverlay(ctx context.Context, disk vfs.FS, dir string, p place.Place, there *Manifest) *Disk {
+	return &Disk{FS: disk, ctx: ctx, root: filepath.Clean(dir), prefix: "warc/", place: p, manifest: there}
 }
 
-// Alone lays a place over a folder that has nothing of the crawl: all its files are read from the place.
-func Alone(ctx context.Context, disk vfs.FS, dir string, p place.Place, there *Manifest) *Disk {
-	d := Over(ctx, disk, dir, p, there)
-	d.below = ""
+// NewRemote lays a place over a folder that has nothing of the crawl: all its files are read from the place.
+func NewRemote(ctx context.Context, disk vfs.FS, dir string, p place.Place, there *Manifest) *Disk {
+	d := NewOverlay(ctx, disk, dir, p, there)
+	d.prefix = ""
 	return d
 }
 
@@ -58,10 +58,10 @@ func (d *Disk) remote(name string) (r remote, is bool) {
 	if err != nil || strings.HasPrefix(rel, "..") {
 		return r, false
 	}
-	if rel = filepath.ToSlash(rel); !strings.HasPrefix(rel, d.below) {
+	if rel = filepath.ToSlash(rel); !strings.HasPrefix(rel, d.prefix) {
 		return r, false
 	}
-	r = remote{name: rel, parts: d.there.Parts(rel)}
+	r = remote{name: rel, parts: d.manifest.Parts(rel)}
 	for _, e := range r.parts {
 		r.size += e.Size
 	}
@@ -86,12 +86,12 @@ func (d *Disk) List(dir string) ([]string, error) {
 	if err != nil || outside != nil {
 		return names, err
 	}
-	for _, e := range d.there.All() {
+	for _, e := range d.manifest.All() {
 		name := e.Name
-		if list, _, is := PartOf(name); is {
+		if list, _, is := ParsePartName(name); is {
 			name = list
 		}
-		if path.Dir(name) == filepath.ToSlash(rel) && strings.HasPrefix(name, d.below) {
+		if path.Dir(name) == filepath.ToSlash(rel) && strings.HasPrefix(name, d.prefix) {
 			names = append(names, path.Base(name))
 		}
 	}
@@ -106,7 +106,7 @@ func (d *Disk) Open(name string) (io.ReadCloser, error) {
 		if r, is := d.remote(name); is && len(r.parts) == 1 {
 			return d.read(&r.parts[0], 0, r.size) // by now it may be longer
 		} else if is {
-			parts := &reader{disk: d, of: r}
+			parts := &reader{disk: d, file: r}
 			return struct {
 				io.Reader
 				io.Closer
@@ -121,7 +121,7 @@ func (d *Disk) OpenAt(name string) (vfs.ReaderAt, error) {
 	f, err := d.FS.OpenAt(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		if r, is := d.remote(name); is {
-			return &reader{disk: d, of: r}, nil
+			return &reader{disk: d, file: r}, nil
 		}
 	}
 	return f, err
@@ -149,74 +149,74 @@ func (d *Disk) read(e *Entry, offset, length int64) (io.ReadCloser, error) {
 // record somewhere in it little more than its bytes.
 type reader struct {
 	disk *Disk
-	of   remote
+	file remote
 
 	mu   sync.Mutex // guards what follows
-	in   io.ReadCloser
+	body io.ReadCloser
 	at   int64 // in the file, of what in gives next
 	end  int64 // of what was asked for
 	next int64 // bytes that are asked for next
 }
 
 const (
-	leastRange = 64 << 10
-	mostRange  = 64 << 20
+	minRange = 64 << 10
+	maxRange = 64 << 20
 )
 
 func (r *reader) ReadAt(p []byte, off int64) (n int, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for n < len(p) {
-		if off+int64(n) >= r.of.size {
+		if off+int64(n) >= r.file.size {
 			return n, io.EOF
 		}
-		if err := r.ask(off+int64(n), int64(len(p)-n)); err != nil {
+		if err := r.openRange(off+int64(n), int64(len(p)-n)); err != nil {
 			return n, err
 		}
-		got, err := r.in.Read(p[n:])
+		got, err := r.body.Read(p[n:])
 		r.at += int64(got)
 		if n += got; err != nil && r.at < r.end {
 			if errors.Is(err, io.EOF) {
 				err = io.ErrUnexpectedEOF
 			}
-			return n, errors.Join(fmt.Errorf("read %s/%s at byte %d: %w", r.disk.place.URL(), r.of.name, r.at, err), r.drop())
+			return n, errors.Join(fmt.Errorf("read %s/%s at byte %d: %w", r.disk.place.URL(), r.file.name, r.at, err), r.closeRange())
 		}
 	}
 	return n, nil
 }
 
-// ask sees that what is on its way begins at an offset.
-func (r *reader) ask(off, length int64) (err error) {
-	if r.in != nil && r.at == off && r.at < r.end {
+// openRange sees that what is on its way begins at an offset.
+func (r *reader) openRange(off, length int64) (err error) {
+	if r.body != nil && r.at == off && r.at < r.end {
 		return nil
 	}
 	if r.at == off && r.end > 0 {
-		r.next = min(r.next*4, mostRange)
+		r.next = min(r.next*4, maxRange)
 	} else {
-		r.next = leastRange
+		r.next = minRange
 	}
-	if err := r.drop(); err != nil {
+	if err := r.closeRange(); err != nil {
 		return err
 	}
 	begin, part := int64(0), 0
-	for ; off >= begin+r.of.parts[part].Size; part++ { // there are few
-		begin += r.of.parts[part].Size
+	for ; off >= begin+r.file.parts[part].Size; part++ { // there are few
+		begin += r.file.parts[part].Size
 	}
-	of := &r.of.parts[part]
+	of := &r.file.parts[part]
 	length = min(max(length, r.next), begin+of.Size-off)
-	if r.in, err = r.disk.read(of, off-begin, length); err != nil {
-		r.in = nil
+	if r.body, err = r.disk.read(of, off-begin, length); err != nil {
+		r.body = nil
 		return err
 	}
 	r.at, r.end = off, off+length
 	return nil
 }
 
-// drop lets go of what is on its way.
-func (r *reader) drop() (err error) {
-	if r.in != nil {
-		err = r.in.Close()
-		r.in = nil
+// closeRange lets go of what is on its way.
+func (r *reader) closeRange() (err error) {
+	if r.body != nil {
+		err = r.body.Close()
+		r.body = nil
 	}
 	return err
 }
@@ -224,5 +224,5 @@ func (r *reader) drop() (err error) {
 func (r *reader) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.drop()
+	return r.closeRange()
 }

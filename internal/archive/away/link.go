@@ -79,8 +79,8 @@ func (m *Mark) sum() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Is reports whether two marks are those of the same folder's crawl.
-func (m *Mark) Is(of *Mark) bool {
+// SameCrawl reports whether two marks are those of the same folder's crawl.
+func (m *Mark) SameCrawl(of *Mark) bool {
 	return m.ID == of.ID && m.Machine == of.Machine && m.Folder == of.Folder
 }
 
@@ -101,13 +101,13 @@ func ReadMark(ctx context.Context, p place.Place) (*Mark, error) {
 	}
 	m := &Mark{}
 	if err := json.Unmarshal(data, m); err != nil || m.Sum != m.sum() {
-		return nil, fmt.Errorf("%s/%s %w", p.URL(), MarkName, ErrUnreadable)
+		return nil, fmt.Errorf("%s/%s %w", p.URL(), MarkName, ErrMarkUnreadable)
 	}
 	return m, nil
 }
 
-// ErrUnreadable is a mark of which a fault of the place has left nothing that can be read.
-var ErrUnreadable = errors.New("does not say whose place this is")
+// ErrMarkUnreadable is a mark of which a fault of the place has left nothing that can be read.
+var ErrMarkUnreadable = errors.New("does not say whose place this is")
 
 // Write puts the mark into a place.
 func (m *Mark) Write(ctx context.Context, p place.Place) error {

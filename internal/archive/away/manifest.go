@@ -62,12 +62,12 @@ func (e *Entry) Line() []byte {
 type Manifest struct {
 	mu      sync.RWMutex // guards what follows
 	entries map[string]Entry
-	inParts map[string]bool // lists of which there are parts
+	partial map[string]bool // lists of which there are parts
 }
 
 // NewManifest is that of an empty place.
 func NewManifest() *Manifest {
-	return &Manifest{entries: map[string]Entry{}, inParts: map[string]bool{}}
+	return &Manifest{entries: map[string]Entry{}, partial: map[string]bool{}}
 }
 
 // Put takes a file in, in place of what had its name. A list that is whole takes the place of its parts, too.
@@ -79,11 +79,11 @@ func (m *Manifest) Put(e Entry) {
 
 func (m *Manifest) put(e Entry) {
 	m.entries[e.Name] = e
-	if list, _, is := PartOf(e.Name); is {
-		m.inParts[list] = true
-	} else if m.inParts[e.Name] { // it is whole now
-		delete(m.inParts, e.Name)
-		maps.DeleteFunc(m.entries, func(name string, _ Entry) bool { of, _, is := PartOf(name); return is && of == e.Name })
+	if list, _, is := ParsePartName(e.Name); is {
+		m.partial[list] = true
+	} else if m.partial[e.Name] { // it is whole now
+		delete(m.partial, e.Name)
+		maps.DeleteFunc(m.entries, func(name string, _ Entry) bool { of, _, is := ParsePartName(name); return is && of == e.Name })
 	}
 }
 

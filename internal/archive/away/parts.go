@@ -16,8 +16,8 @@ func PartName(list string, offset int64) string {
 	return fmt.Sprintf("%s/%s/%016x", PartsDir, list, offset)
 }
 
-// PartOf says of which list a file is a part.
-func PartOf(name string) (list string, offset int64, is bool) {
+// ParsePartName says of which list a file is a part.
+func ParsePartName(name string) (list string, offset int64, is bool) {
 	rest, is := strings.CutPrefix(name, PartsDir+"/")
 	list, digits, both := strings.Cut(rest, "/")
 	if !is || !both || len(digits) != 16 {
@@ -29,7 +29,7 @@ func PartOf(name string) (list string, offset int64, is bool) {
 
 // IsPart reports whether a file is a part of a list.
 func IsPart(name string) bool {
-	_, _, is := PartOf(name)
+	_, _, is := ParsePartName(name)
 	return is
 }
 
@@ -54,11 +54,11 @@ func (m *Manifest) Parts(name string) (parts []Entry) {
 	}
 }
 
-// InParts reports whether lists are there in parts, as no run has brought them whole since.
-func (m *Manifest) InParts() bool {
+// HasParts reports whether lists are there in parts, as no run has brought them whole since.
+func (m *Manifest) HasParts() bool {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	return len(m.inParts) > 0
+	return len(m.partial) > 0
 }
 
 // Length is how much the place has of a file.

@@ -23,22 +23,22 @@ import (
 // is written last, and a folder with those that the one before had not brought. None is written over another.
 const StateDir = "state"
 
-// StateRooms are the folders of a crawl's state that a checkpoint has in a place: all that it takes to go on from there
+// StateSubdirs are the folders of a crawl's state that a checkpoint has in a place: all that it takes to go on from there
 // for who has the journal's rest.
-var StateRooms = []string{"seen", "frontier", "abandoned"}
+var StateSubdirs = []string{"seen", "frontier", "abandoned"}
 
 // A State is a checkpoint in a place.
 type State struct {
-	Position uint64      `json:"position"` // up to which the journal is in it
-	Relies   uint64      `json:"relies"`   // and up to which the journal must be there that it goes on with
-	Files    []StateFile `json:"files"`
-	Sum      string      `json:"sum"` // of the rest
+	Position         uint64      `json:"position"` // up to which the journal is in it
+	RequiredPosition uint64      `json:"relies"`   // and up to which the journal must be there that it goes on with
+	Files            []StateFile `json:"files"`
+	Sum              string      `json:"sum"` // of the rest
 }
 
 // A StateFile is a file of a checkpoint.
 type StateFile struct {
 	Name   string `json:"name"` // relative to the crawl's state: "seen/00000001.run"
-	At     string `json:"at"`   // relative to the place
+	Path   string `json:"at"`   // relative to the place
 	Size   int64  `json:"size"`
 	SHA256 string `json:"sha256"` // in hexadecimal
 }
@@ -89,7 +89,7 @@ func (s *State) Write(ctx context.Context, p place.Place) error {
 
 // check holds a checkpoint to what one can be: names of files become paths on this machine's disk.
 func (s *State) check() error {
-	if s.Sum != s.sum() || s.Relies < s.Position {
+	if s.Sum != s.sum() || s.RequiredPosition < s.Position {
 		return errors.New("it is not as it was written")
 	}
 	names, size := map[string]bool{}, int64(0)
@@ -99,10 +99,10 @@ func (s *State) check() error {
 		}
 		names[f.Name], size = true, size+max(f.Size, 0)
 		e := Entry{Name: f.Name, Size: f.Size, SHA256: f.SHA256}
-		if err := errors.Join(e.check(), place.ValidName(f.At)); err != nil {
+		if err := errors.Join(e.check(), place.ValidName(f.Path)); err != nil {
 			return err
 		}
-		if room, name := path.Split(f.Name); !slices.Contains(StateRooms, strings.TrimSuffix(room, "/")) ||
+		if room, name := path.Split(f.Name); !slices.Contains(StateSubdirs, strings.TrimSuffix(room, "/")) ||
 			strings.ContainsAny(name, `:\`) {
 			return fmt.Errorf("it names a file %q", f.Name)
 		}
@@ -161,25 +161,25 @@ func parseState(text []byte) (*State, error) {
 	return s, s.check()
 }
 
-// Lacks says which of the checkpoint's files are not in the place with their sizes: an error that is [ErrState].
-func (s *State) Lacks(ctx context.Context, p place.Place) error {
+// CheckFiles says which of the checkpoint's files are not in the place with their sizes: an error that is [ErrState].
+func (s *State) CheckFiles(ctx context.Context, p place.Place) error {
 	if s == nil {
 		return nil
 	}
 	for _, f := range s.Files {
-		if is, err := f.IsThere(ctx, p); err != nil {
+		if is, err := f.Exists(ctx, p); err != nil {
 			return err
 		} else if !is {
-			return fmt.Errorf("%s/%s %w: %s is not there with its %d bytes", p.URL(), stateName(s.Position), ErrState, f.At,
+			return fmt.Errorf("%s/%s %w: %s is not there with its %d bytes", p.URL(), stateName(s.Position), ErrState, f.Path,
 				f.Size)
 		}
 	}
 	return nil
 }
 
-// IsThere reports whether a file is in the place with its size.
-func (f *StateFile) IsThere(ctx context.Context, p place.Place) (bool, error) {
-	info, err := p.Stat(ctx, f.At)
+// Exists reports whether a file is in the place with its size.
+func (f *StateFile) Exists(ctx context.Context, p place.Place) (bool, error) {
+	info, err := p.Stat(ctx, f.Path)
 	if IsMissing(err) {
 		return false, nil
 	}
@@ -189,19 +189,19 @@ func (f *StateFile) IsThere(ctx context.Context, p place.Place) (bool, error) {
 // Copy copies the checkpoint's files into a folder, as they lie in that of a crawl's state, and removes what else lies
 // there. It goes on where an earlier one was broken off.
 func (s *State) Copy(ctx context.Context, p place.Place, disk vfs.FS, dir string) error {
-	if err := errors.Join(s.removeOthers(disk, dir), s.fits(disk, dir)); err != nil {
+	if err := errors.Join(s.removeUnlisted(disk, dir), s.checkSpace(disk, dir)); err != nil {
 		return err
 	}
 	for _, f := range s.Files {
-		if err := f.copyAll(ctx, p, disk, filepath.Join(dir, filepath.FromSlash(f.Name))); err != nil {
-			return fmt.Errorf("copy %s/%s: %w", p.URL(), f.At, err)
+		if err := f.copyWithRetry(ctx, p, disk, filepath.Join(dir, filepath.FromSlash(f.Name))); err != nil {
+			return fmt.Errorf("copy %s/%s: %w", p.URL(), f.Path, err)
 		}
 	}
 	return nil
 }
 
-// fits returns an error if the disk has no room for what is to come.
-func (s *State) fits(disk vfs.FS, dir string) error {
+// checkSpace returns an error if the disk has no room for what is to come.
+func (s *State) checkSpace(disk vfs.FS, dir string) error {
 	if err := disk.MkdirAll(dir); err != nil {
 		return err
 	}
@@ -225,9 +225,9 @@ func (s *State) fits(disk vfs.FS, dir string) error {
 	return nil
 }
 
-// removeOthers removes files from a folder that are not of the checkpoint.
-func (s *State) removeOthers(disk vfs.FS, dir string) error {
-	for _, room := range StateRooms {
+// removeUnlisted removes files from a folder that are not of the checkpoint.
+func (s *State) removeUnlisted(disk vfs.FS, dir string) error {
+	for _, room := range StateSubdirs {
 		names, err := disk.List(filepath.Join(dir, room))
 		if err != nil {
 			return err
@@ -244,8 +244,8 @@ func (s *State) removeOthers(disk vfs.FS, dir string) error {
 	return nil
 }
 
-// copyAll copies a file, and tries again: once, and as long as each time more of it has come.
-func (f *StateFile) copyAll(ctx context.Context, p place.Place, disk vfs.FS, to string) error {
+// copyWithRetry copies a file, and tries again: once, and as long as each time more of it has come.
+func (f *StateFile) copyWithRetry(ctx context.Context, p place.Place, disk vfs.FS, to string) error {
 	if err := disk.MkdirAll(filepath.Dir(to)); err != nil {
 		return err
 	}
@@ -281,7 +281,7 @@ func (f *StateFile) copy(ctx context.Context, p place.Place, disk vfs.FS, to str
 func (f *StateFile) append(ctx context.Context, p place.Place, disk vfs.FS, to string, from int64,
 	sum io.Writer) (n int64,
 	err error) {
-	src, err := p.Open(ctx, f.At, from, f.Size-from+1)
+	src, err := p.Open(ctx, f.Path, from, f.Size-from+1)
 	if err != nil {
 		return 0, err
 	}
@@ -307,13 +307,13 @@ func hashOf(disk vfs.FS, name string, sum io.Writer) (n int64, err error) {
 	return n, errors.Join(err, src.Close())
 }
 
-// DropOthers removes what lies in a place of checkpoints and is not of this one; of a nil one, all.
-func (s *State) DropOthers(ctx context.Context, p place.Place) error {
+// RemoveOtherCheckpoints removes what lies in a place of checkpoints and is not of this one; of a nil one, all.
+func (s *State) RemoveOtherCheckpoints(ctx context.Context, p place.Place) error {
 	keep := map[string]bool{}
 	if s != nil {
 		keep[stateName(s.Position)] = true
 		for _, f := range s.Files {
-			keep[f.At] = true
+			keep[f.Path] = true
 		}
 	}
 	all, err := p.List(ctx, StateDir)
@@ -329,7 +329,7 @@ func (s *State) DropOthers(ctx context.Context, p place.Place) error {
 	}
 	for _, info := range all {
 		if info.IsDir {
-			if err := dropFiles(ctx, p, StateDir+"/"+info.Name, keep); err != nil {
+			if err := removeFiles(ctx, p, StateDir+"/"+info.Name, keep); err != nil {
 				return err
 			}
 		}
@@ -337,8 +337,8 @@ func (s *State) DropOthers(ctx context.Context, p place.Place) error {
 	return nil
 }
 
-// dropFiles removes files of a folder that are not to be kept: at once where all are not.
-func dropFiles(ctx context.Context, p place.Place, dir string, keep map[string]bool) error {
+// removeFiles removes files of a folder that are not to be kept: at once where all are not.
+func removeFiles(ctx context.Context, p place.Place, dir string, keep map[string]bool) error {
 	var gone []string
 	some := false
 	err := place.Walk(ctx, p, dir, func(name string, _ place.Info) error {

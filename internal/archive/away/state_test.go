@@ -22,13 +22,13 @@ import (
 // putState writes a checkpoint whose files have their names and the position as text.
 func putState(t *testing.T, p place.Place, position uint64, names ...string) *State {
 	t.Helper()
-	s := &State{Position: position, Relies: position + 1}
+	s := &State{Position: position, RequiredPosition: position + 1}
 	for _, name := range names {
 		text := []byte(name + " at " + StateFolder(position))
 		sum := sha256.Sum256(text)
-		f := StateFile{Name: name, At: StateFolder(position) + "/" + name, Size: int64(len(text)),
+		f := StateFile{Name: name, Path: StateFolder(position) + "/" + name, Size: int64(len(text)),
 			SHA256: hex.EncodeToString(sum[:])}
-		if err := place.WriteFile(t.Context(), p, f.At, text); err != nil {
+		if err := place.WriteFile(t.Context(), p, f.Path, text); err != nil {
 			t.Fatal(err)
 		}
 		s.Files = append(s.Files, f)
@@ -73,7 +73,7 @@ func TestState(t *testing.T) {
 	if err := copyTo(); err != nil {
 		t.Fatal(err)
 	}
-	if err := second.DropOthers(t.Context(), p); err != nil {
+	if err := second.RemoveOtherCheckpoints(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
 	if err := copyTo(); err != nil {
@@ -157,9 +157,9 @@ func TestACopyGoesOn(t *testing.T) {
 	s := putState(t, at, 300, "frontier/checkpoint", "frontier/queue-1")
 	s.Files = append(s.Files, old.Files[1])
 	none := sha256.Sum256(nil)
-	s.Files = append(s.Files, StateFile{Name: "seen/manifest", At: s.Files[0].At + ".empty",
+	s.Files = append(s.Files, StateFile{Name: "seen/manifest", Path: s.Files[0].Path + ".empty",
 		SHA256: hex.EncodeToString(none[:])})
-	if err := place.WriteFile(t.Context(), at, s.Files[3].At, nil); err != nil {
+	if err := place.WriteFile(t.Context(), at, s.Files[3].Path, nil); err != nil {
 		t.Fatal(err)
 	}
 	p := &brokenPlace{Place: at, after: 7, read: map[string]int64{}}
@@ -171,8 +171,8 @@ func TestACopyGoesOn(t *testing.T) {
 		if f.Name == "seen/1.run" { // which is there
 			want = 0
 		}
-		if p.read[f.At] != want {
-			t.Errorf("%d bytes of %s were read, it has %d", p.read[f.At], f.At, f.Size)
+		if p.read[f.Path] != want {
+			t.Errorf("%d bytes of %s were read, it has %d", p.read[f.Path], f.Path, f.Size)
 		}
 		if size, err := vfs.OS.Size(filepath.Join(dir, filepath.FromSlash(f.Name))); err != nil || size != f.Size {
 			t.Errorf("%s has %d bytes of %d (%v)", f.Name, size, f.Size, err)
@@ -197,7 +197,7 @@ func TestAStateThatNamesOtherFiles(t *testing.T) {
 	sum := strings.Repeat("0", 64)
 	for _, name := range []string{"../seen/x", "seen/../../x", "journal/x", "seen", "seen/a/b", "seen/.x", "/etc/x",
 		`seen/c:x`, ""} {
-		s := &State{Files: []StateFile{{Name: name, At: "state/0000000000000000/x", SHA256: sum}}}
+		s := &State{Files: []StateFile{{Name: name, Path: "state/0000000000000000/x", SHA256: sum}}}
 		s.Sum = s.sum()
 		text, err := json.Marshal(s)
 		if err != nil {
@@ -213,7 +213,7 @@ func TestAStateThatNamesOtherFiles(t *testing.T) {
 func TestAStateThatIsTooLarge(t *testing.T) {
 	sum := strings.Repeat("0", 64)
 	file := func(name string, size int64) StateFile {
-		return StateFile{Name: name, At: "state/0000000000000000/x", Size: size, SHA256: sum}
+		return StateFile{Name: name, Path: "state/0000000000000000/x", Size: size, SHA256: sum}
 	}
 	for what, files := range map[string][]StateFile{
 		"a file twice": {file("seen/1.run", 1), file("seen/1.run", 1)},
@@ -237,7 +237,7 @@ func TestAStateThatIsTooLarge(t *testing.T) {
 }
 
 func FuzzState(f *testing.F) {
-	s := &State{Position: 1, Relies: 2, Files: []StateFile{{Name: "seen/1.run", At: "state/0000000000000001/seen/1.run",
+	s := &State{Position: 1, RequiredPosition: 2, Files: []StateFile{{Name: "seen/1.run", Path: "state/0000000000000001/seen/1.run",
 		Size:   3,
 		SHA256: strings.Repeat("0", 64)}}}
 	s.Sum = s.sum()
@@ -250,7 +250,7 @@ func FuzzState(f *testing.F) {
 			return
 		}
 		for _, f := range s.Files {
-			if !filepath.IsLocal(filepath.FromSlash(f.Name)) || errors.Is(place.ValidName(f.At), os.ErrInvalid) {
+			if !filepath.IsLocal(filepath.FromSlash(f.Name)) || errors.Is(place.ValidName(f.Path), os.ErrInvalid) {
 				t.Errorf("%+v", f)
 			}
 		}

@@ -21,8 +21,8 @@ import (
 // A Page is what the crawl has of a URL.
 type Page struct {
 	*captures.Capture
-	// Answer reads it. What cannot be read is a *captures.ErrRecord.
-	Answer func() (*page.Response, error)
+	// ReadResponse reads it. What cannot be read is a *captures.ErrRecord.
+	ReadResponse func() (*page.Response, error)
 	// Text returns the main text that the crawl has made of an answer read in a charset; nil if it has none.
 	Text func(resp *page.Response, charset string) (*page.MainText, error)
 	// Prepared is what a Preparer has made of it.
@@ -31,7 +31,7 @@ type Page struct {
 
 // IsUnreadable reports whether an error of Answer is that of a record which cannot be read.
 func IsUnreadable(err error) bool {
-	_, is := errors.AsType[*captures.ErrRecord](err)
+	_, is := errors.AsType[*captures.RecordError](err)
 	return is
 }
 
@@ -50,26 +50,26 @@ type Planner interface {
 	Exporter
 	// Plan takes a page, in the order of Write.
 	Plan(ctx context.Context, p *Page) error
-	// Planned is called after the last Plan, before the first Write.
-	Planned(ctx context.Context) error
+	// FinishPlan is called after the last Plan, before the first Write.
+	FinishPlan(ctx context.Context) error
 }
 
 // A Preparer is an Exporter whose work on a page needs no other page: several goroutines do it, and Write is given the
 // pages in their order, with what was made of each.
 type Preparer interface {
 	Exporter
-	// Prepare is called for each goroutine.
-	Prepare() Prepare
+	// PrepareFunc is called for each goroutine.
+	Prepare() PrepareFunc
 }
 
-// Prepare makes something of a page. What it returns must not change with the next.
-type Prepare func(p *Page) (any, error)
+// PrepareFunc makes something of a page. What it returns must not change with the next.
+type PrepareFunc func(p *Page) (any, error)
 
 // An Archivist is an Exporter that also wants the records as they lie there.
-type Archivist interface {
+type ArchiveExporter interface {
 	Exporter
 	// Take is called before all others.
-	Take(a *captures.Archive)
+	SetArchive(a *captures.Archive)
 }
 
 // A Condition makes, for a goroutine, what says whether a page is exported.
@@ -79,7 +79,7 @@ type Condition func() func(p *Page) (bool, error)
 type Config struct {
 	Crawl    string // the crawl's folder
 	Dir      string // the folder to fill; "" where an exporter needs none, and is given none
-	Form     string // its name, which the folder keeps
+	Format   string // its name, which the folder keeps
 	Disk     vfs.FS // that the crawl is on; default vfs.OS
 	Temp     string // where it is sorted what does not fit into memory; default the system's folder for that
 	Progress func(Progress)
@@ -110,7 +110,7 @@ type Report struct {
 func (r *Report) Add(p *Page, isPage, cutoff bool, unreadable error) {
 	if unreadable != nil {
 		r.Unreadable++
-		r.Note(unreadable.Error())
+		r.AddNote(unreadable.Error())
 		return
 	}
 	r.URLs++
@@ -123,17 +123,17 @@ func (r *Report) Add(p *Page, isPage, cutoff bool, unreadable error) {
 }
 
 // Take takes over what a form has counted; what Run knows stays.
-func (r *Report) Take(of *Report) {
+func (r *Report) Merge(of *Report) {
 	lost, unmatched := r.Lost, r.Unmatched
 	*r = *of
 	r.Lost, r.Unmatched = lost, unmatched
 }
 
-const mostNotes = 10
+const maxNotes = 10
 
-// Note adds a note, unless there are many.
-func (r *Report) Note(text string) {
-	if len(r.Notes) < mostNotes {
+// AddNote adds a note, unless there are many.
+func (r *Report) AddNote(text string) {
+	if len(r.Notes) < maxNotes {
 		r.Notes = append(r.Notes, text)
 	}
 }
@@ -148,15 +148,15 @@ func Run(ctx context.Context, cfg Config, make func(*target.Folder) (Exporter, e
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, a.Close()) }()
-	r = &Report{Lost: a.Lost()}
+	r = &Report{Lost: a.MissingBodies()}
 	if cfg.Where != nil {
-		if r.Unmatched, err = narrow(ctx, &cfg, a); err != nil {
+		if r.Unmatched, err = applyCondition(ctx, &cfg, a); err != nil {
 			return nil, err
 		}
 	}
 	var to *target.Folder
 	if cfg.Dir != "" {
-		if to, err = target.Open(cfg.Dir, cfg.Form, cfg.Temp); err != nil {
+		if to, err = target.Open(cfg.Dir, cfg.Format, cfg.Temp); err != nil {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, to.Close()) }()
@@ -166,45 +166,45 @@ func Run(ctx context.Context, cfg Config, make func(*target.Folder) (Exporter, e
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, e.Close()) }()
-	if err := give(ctx, &cfg, a, e); err != nil {
+	if err := runExporter(ctx, &cfg, a, e); err != nil {
 		return nil, err
 	}
 	if err := e.Finish(ctx, r); err != nil {
 		return nil, err
 	}
 	if to != nil {
-		r.Written, r.Same, r.Removed, r.Bytes = to.Written, to.Same, to.Removed, to.Bytes
+		r.Written, r.Same, r.Removed, r.Bytes = to.Written, to.Unchanged, to.Removed, to.Bytes
 	}
 	return r, nil
 }
 
-// give tells an exporter all pages.
-func give(ctx context.Context, cfg *Config, a *captures.Archive, e Exporter) error {
-	if t, takes := e.(Archivist); takes {
-		t.Take(a)
+// runExporter tells an exporter all pages.
+func runExporter(ctx context.Context, cfg *Config, a *captures.Archive, e Exporter) error {
+	if t, takes := e.(ArchiveExporter); takes {
+		t.SetArchive(a)
 	}
 	if p, plans := e.(Planner); plans {
 		if err := each(ctx, cfg, a, "plan", p.Plan); err != nil {
 			return err
 		}
-		if err := p.Planned(ctx); err != nil {
+		if err := p.FinishPlan(ctx); err != nil {
 			return err
 		}
 	}
 	if p, prepares := e.(Preparer); prepares {
-		return prepared(ctx, cfg, a, "write", p.Prepare, e.Write)
+		return runParallel(ctx, cfg, a, "write", p.Prepare, e.Write)
 	}
 	return each(ctx, cfg, a, "write", e.Write)
 }
 
-// narrow leaves the pages that the condition is true of. It returns how many others there were.
-func narrow(ctx context.Context, cfg *Config, a *captures.Archive) (unmatched int64, err error) {
-	judge := func() Prepare {
+// applyCondition leaves the pages that the condition is true of. It returns how many others there were.
+func applyCondition(ctx context.Context, cfg *Config, a *captures.Archive) (unmatched int64, err error) {
+	judge := func() PrepareFunc {
 		is := cfg.Where()
 		return func(p *Page) (any, error) { return is(p) }
 	}
-	err = a.Narrow(func(keep func(*captures.Capture) error) error {
-		return prepared(ctx, cfg, a, "choose", judge, func(_ context.Context, p *Page) error {
+	err = a.Filter(func(keep func(*captures.Capture) error) error {
+		return runParallel(ctx, cfg, a, "choose", judge, func(_ context.Context, p *Page) error {
 			if p.Prepared.(bool) {
 				return keep(p.Capture)
 			}
@@ -215,25 +215,25 @@ func narrow(ctx context.Context, cfg *Config, a *captures.Archive) (unmatched in
 	return unmatched, err
 }
 
-const tellEach = 64 // URLs
+const progressInterval = 64 // URLs
 
 func each(ctx context.Context, cfg *Config, a *captures.Archive, step string,
 	f func(context.Context, *Page) error) error {
 	done := int64(0)
 	return a.Each(ctx, func(c *captures.Capture) error {
-		cfg.tell(step, done, a)
+		cfg.reportProgress(step, done, a)
 		done++
 		return f(ctx, newPage(c, a.Reader))
 	})
 }
 
 func newPage(c *captures.Capture, from *captures.Reader) *Page {
-	return &Page{Capture: c, Answer: func() (*page.Response, error) { return from.Answer(c) },
+	return &Page{Capture: c, ReadResponse: func() (*page.Response, error) { return from.ReadResponse(c) },
 		Text: func(resp *page.Response, charset string) (*page.MainText, error) { return from.Text(c, resp, charset) }}
 }
 
-func (cfg *Config) tell(step string, done int64, a *captures.Archive) {
-	if done%tellEach == 0 {
+func (cfg *Config) reportProgress(step string, done int64, a *captures.Archive) {
+	if done%progressInterval == 0 {
 		cfg.Progress(Progress{step, done, a.Len()})
 	}
 }

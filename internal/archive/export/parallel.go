@@ -12,9 +12,9 @@ import (
 
 // What is under way at once.
 const (
-	aheadOf   = 4        // pages a goroutine
-	roomUsed  = 64 << 20 // bytes of records
-	leastUsed = 64 << 10 // bytes that a page counts for, however short its record
+	pagesPerWorker = 4        // pages a goroutine
+	maxInFlight    = 64 << 20 // bytes of records
+	minPageCost    = 64 << 10 // bytes that a page counts for, however short its record
 )
 
 // A job is a page on its way: first to who prepares it, then, in its turn, to who writes it.
@@ -24,22 +24,22 @@ type job struct {
 	done chan struct{} // closed when it is prepared
 }
 
-// prepared calls f with the pages in their order, each prepared by one of several goroutines. How much is read ahead is
+// runParallel calls f with the pages in their order, each prepared by one of several goroutines. How much is read ahead is
 // bounded in pages and in bytes of records.
-func prepared(ctx context.Context, cfg *Config, a *captures.Archive, step string, prepare func() Prepare,
+func runParallel(ctx context.Context, cfg *Config, a *captures.Archive, step string, prepare func() PrepareFunc,
 	f func(context.Context, *Page) error) error {
 	workers := cfg.Workers
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
 	g, ctx := errgroup.WithContext(ctx)
-	room := semaphore.NewWeighted(roomUsed)
-	todo, inOrder := make(chan *job), make(chan *job, workers*aheadOf)
+	room := semaphore.NewWeighted(maxInFlight)
+	todo, inOrder := make(chan *job), make(chan *job, workers*pagesPerWorker)
 	g.Go(func() error {
 		defer close(todo)
 		defer close(inOrder)
 		return a.Each(ctx, func(c *captures.Capture) error {
-			j := &job{page: &Page{Capture: c}, cost: min(cost(c), roomUsed), done: make(chan struct{})}
+			j := &job{page: &Page{Capture: c}, cost: min(cost(c), maxInFlight), done: make(chan struct{})}
 			if err := room.Acquire(ctx, j.cost); err != nil {
 				return err
 			}
@@ -54,7 +54,7 @@ func prepared(ctx context.Context, cfg *Config, a *captures.Archive, step string
 		})
 	})
 	for range workers {
-		g.Go(func() error { return work(a.NewReader(), todo, prepare()) })
+		g.Go(func() error { return prepareJobs(a.NewReader(), todo, prepare()) })
 	}
 	g.Go(func() error {
 		done := int64(0)
@@ -64,7 +64,7 @@ func prepared(ctx context.Context, cfg *Config, a *captures.Archive, step string
 			case <-ctx.Done():
 				return context.Cause(ctx)
 			}
-			cfg.tell(step, done, a)
+			cfg.reportProgress(step, done, a)
 			done++
 			if err := f(ctx, j.page); err != nil {
 				return err
@@ -76,8 +76,8 @@ func prepared(ctx context.Context, cfg *Config, a *captures.Archive, step string
 	return g.Wait()
 }
 
-// work prepares pages until there are no more.
-func work(from *captures.Reader, todo <-chan *job, prepare Prepare) (err error) {
+// prepareJobs prepares pages until there are no more.
+func prepareJobs(from *captures.Reader, todo <-chan *job, prepare PrepareFunc) (err error) {
 	defer func() {
 		if failed := from.Close(); err == nil {
 			err = failed
@@ -102,5 +102,5 @@ func cost(c *captures.Capture) int64 {
 	if c.Text != nil {
 		n += c.Text.Length
 	}
-	return max(n, leastUsed)
+	return max(n, minPageCost)
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // A gathered word is what a batch's documents have of it.
-type gathered struct {
+type termPostings struct {
 	wordWriter
 	doc    int // under way
 	at     []uint32
@@ -25,7 +25,7 @@ type gathered struct {
 // A builder gathers the words of a batch.
 type builder struct {
 	splitter *words.Splitter
-	terms    map[string]*gathered
+	terms    map[string]*termPostings
 }
 
 // build writes a segment of documents.
@@ -43,7 +43,7 @@ func (x *Index) build(name string, docs []Doc) (info segmentInfo, err error) {
 
 // fill writes documents and their words.
 func (x *Index) fill(w *segmentWriter, docs []Doc) error {
-	b := builder{&x.words, map[string]*gathered{}}
+	b := builder{&x.words, map[string]*termPostings{}}
 	var buf varint.Writer
 	for i := range docs {
 		d := &docs[i]
@@ -99,7 +99,7 @@ func (b *builder) add(doc int, d *Doc) int {
 func (b *builder) token(doc int, term string, at uint32, head bool) {
 	g := b.terms[term]
 	if g == nil {
-		g = &gathered{doc: doc, wordWriter: wordWriter{last: -1}}
+		g = &termPostings{doc: doc, wordWriter: wordWriter{last: -1}}
 		b.terms[strings.Clone(term)] = g
 	}
 	if g.doc != doc {
@@ -111,7 +111,7 @@ func (b *builder) token(doc int, term string, at uint32, head bool) {
 }
 
 // finish ends a document.
-func (g *gathered) finish() {
+func (g *termPostings) finish() {
 	g.add(g.doc, g.inHead, g.at)
 	g.at, g.inHead = g.at[:0], false
 }

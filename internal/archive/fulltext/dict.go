@@ -26,23 +26,23 @@ type entry struct {
 }
 
 // A walk goes through a block of a dictionary.
-type walk struct {
+type blockIterator struct {
 	s    *segment
 	r    varint.Reader
 	last string
 }
 
-func (s *segment) walk(block int) (*walk, error) {
+func (s *segment) walk(block int) (*blockIterator, error) {
 	rec, err := s.dict.get(block)
 	if err != nil {
 		return nil, err
 	}
 	data, err := s.readBlock(rec, rec[12:])
-	return &walk{s: s, r: varint.Reader{Rest: data}}, err
+	return &blockIterator{s: s, r: varint.Reader{Rest: data}}, err
 }
 
 // next is the next word; false at the block's end.
-func (w *walk) next() (e entry, more bool, err error) {
+func (w *blockIterator) next() (e entry, more bool, err error) {
 	r := &w.r
 	if len(r.Rest) == 0 {
 		return e, false, nil

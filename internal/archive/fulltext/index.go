@@ -14,7 +14,7 @@
 // weigh more. One process writes, and any number of processes read at the same time, each with the manifest that it has
 // read.
 //
-// All data that is read has a checksum or is bounded. A damaged index returns an [ErrDamaged]. It can be rebuilt,
+// All data that is read has a checksum or is bounded. A damaged index returns an [DamagedError]. It can be rebuilt,
 // because all its data comes from the crawl.
 package fulltext
 
@@ -51,29 +51,29 @@ type Doc struct {
 	Text   string
 }
 
-// An ErrDamaged is an index that cannot be read, or is of another version. It is to be made anew.
-type ErrDamaged struct{ why string }
+// An DamagedError is an index that cannot be read, or is of another version. It is to be made anew.
+type DamagedError struct{ why string }
 
-func (e *ErrDamaged) Error() string { return "the index is damaged: " + e.why }
+func (e *DamagedError) Error() string { return "the index is damaged: " + e.why }
 
-func damagedf(format string, args ...any) error { return &ErrDamaged{fmt.Sprintf(format, args...)} }
+func damagedf(format string, args ...any) error { return &DamagedError{fmt.Sprintf(format, args...)} }
 
 // IsDamaged reports whether an error says that an index is to be made anew.
 func IsDamaged(err error) bool {
-	_, is := errors.AsType[*ErrDamaged](err)
+	_, is := errors.AsType[*DamagedError](err)
 	return is
 }
 
-// ErrNone is a folder without an index.
-var ErrNone = errors.New("there is no index")
+// ErrNoIndex is a folder without an index.
+var ErrNoIndex = errors.New("there is no index")
 
 const (
-	manifestName = "manifest.json"
-	version      = 1
-	fanIn        = 8       // segments of a level that are merged
-	levelDocs    = 512     // documents of a segment of the lowest level; each above has fanIn times as many
-	mostDocs     = 1 << 20 // a segment that has more is merged with no other,
-	mostMerged   = 2 << 20 // and no more are merged at once: a merge takes some 60 bytes of memory a document
+	manifestName   = "manifest.json"
+	version        = 1
+	fanIn          = 8       // segments of a level that are merged
+	levelDocs      = 512     // documents of a segment of the lowest level; each above has fanIn times as many
+	maxSegmentDocs = 1 << 20 // a segment that has more is merged with no other,
+	maxMergedDocs  = 2 << 20 // and no more are merged at once: a merge takes some 60 bytes of memory a document
 )
 
 // A manifest says what counts.
@@ -96,17 +96,17 @@ type segmentInfo struct {
 
 func (s *segmentInfo) live() int { return s.Docs - s.Dead }
 
-// readManifest reads what counts; ErrNone if there is none.
+// readManifest reads what counts; ErrNoIndex if there is none.
 func readManifest(disk vfs.FS, dir string) (m manifest, err error) {
 	data, err := vfs.ReadFile(disk, filepath.Join(dir, manifestName), 16<<20)
 	if errors.Is(err, fs.ErrNotExist) {
-		return m, ErrNone
+		return m, ErrNoIndex
 	}
 	if err != nil {
 		return m, err
 	}
 	text, check, _ := bytes.Cut(data, []byte("\n"))
-	if json.Unmarshal(text, &m) != nil || m.Version == version && string(check) != checkLine(text) {
+	if json.Unmarshal(text, &m) != nil || m.Version == version && string(check) != checksumLine(text) {
 		return m, damagedf("%s cannot be read", manifestName)
 	}
 	if m.Version != version {
@@ -134,7 +134,7 @@ func Open(disk vfs.FS, dir string) (*Index, error) {
 	x := &Index{disk: disk, dir: dir}
 	var err error
 	switch x.man, err = readManifest(disk, dir); {
-	case errors.Is(err, ErrNone):
+	case errors.Is(err, ErrNoIndex):
 		x.man = manifest{Version: version, ID: rand.Text(), Next: 1}
 		if err = disk.MkdirAll(dir); err == nil {
 			err = x.commit()
@@ -145,7 +145,7 @@ func Open(disk vfs.FS, dir string) (*Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	x.tidy()
+	x.removeUnlisted()
 	return x, nil
 }
 
@@ -161,8 +161,8 @@ func (x *Index) check() error {
 	return nil
 }
 
-// tidy removes files that do not count.
-func (x *Index) tidy() {
+// removeUnlisted removes files that do not count.
+func (x *Index) removeUnlisted() {
 	keep := map[string]bool{manifestName: true}
 	for _, s := range x.man.Segments {
 		keep[s.Name], keep[s.Deleted] = true, true
@@ -179,7 +179,7 @@ func (x *Index) tidy() {
 // cannot be read.
 func ID(disk vfs.FS, dir string) (string, error) {
 	m, err := readManifest(disk, dir)
-	if errors.Is(err, ErrNone) || IsDamaged(err) {
+	if errors.Is(err, ErrNoIndex) || IsDamaged(err) {
 		return "", nil
 	}
 	return m.ID, err
@@ -228,11 +228,11 @@ func (x *Index) commit() error {
 	if err != nil {
 		return err
 	}
-	return vfs.Replace(x.disk, filepath.Join(x.dir, manifestName), append(append(data, '\n'), checkLine(data)...))
+	return vfs.Replace(x.disk, filepath.Join(x.dir, manifestName), append(append(data, '\n'), checksumLine(data)...))
 }
 
-// checkLine follows what is in a manifest.
-func checkLine(data []byte) string { return fmt.Sprintf("%08x\n", sum(data)) }
+// checksumLine follows what is in a manifest.
+func checksumLine(data []byte) string { return fmt.Sprintf("%08x\n", sum(data)) }
 
 const (
 	segmentEnding = ".seg"
@@ -272,7 +272,7 @@ func (x *Index) Put(ctx context.Context, docs []Doc) error {
 		return err
 	}
 	if x.dirty {
-		x.tidy()
+		x.removeUnlisted()
 		x.dirty = false
 	}
 	if err := x.merge(ctx); err != nil {
@@ -285,7 +285,7 @@ func (x *Index) Put(ctx context.Context, docs []Doc) error {
 }
 
 func (x *Index) put(docs []Doc) error {
-	fresh, dead, err := x.supersede(docs)
+	fresh, dead, err := x.findSuperseded(docs)
 	if err != nil || len(fresh) == 0 {
 		return err
 	}
@@ -310,7 +310,7 @@ func (x *Index) put(docs []Doc) error {
 		}
 	}
 	x.man.Segments = append(x.man.Segments, info)
-	x.dropDead(&old)
+	x.dropEmptySegments(&old)
 	for _, d := range fresh {
 		if l := langOf(d.Lang); words.Stems(l) && !slices.Contains(x.man.Langs, l) {
 			x.man.Langs = append(x.man.Langs, l)
@@ -323,8 +323,8 @@ func (x *Index) put(docs []Doc) error {
 	return nil
 }
 
-// dropDead lets go of segments that have nothing any more.
-func (x *Index) dropDead(old *[]string) {
+// dropEmptySegments lets go of segments that have nothing any more.
+func (x *Index) dropEmptySegments(old *[]string) {
 	x.man.Segments = slices.DeleteFunc(x.man.Segments, func(s segmentInfo) bool {
 		if s.live() == 0 {
 			*old = append(*old, s.Name, s.Deleted)
@@ -348,8 +348,8 @@ func langOf(tag string) string {
 	return tag
 }
 
-// supersede finds which documents are news, and what is dead by them in segments: by segment's name.
-func (x *Index) supersede(docs []Doc) (fresh []Doc, dead map[string]docSet, err error) {
+// findSuperseded finds which documents are news, and what is dead by them in segments: by segment's name.
+func (x *Index) findSuperseded(docs []Doc) (fresh []Doc, dead map[string]docSet, err error) {
 	type hashed struct {
 		hash [hashBytes]byte
 		nth  int
@@ -424,7 +424,7 @@ func readSet(disk vfs.FS, name string, n int) (docSet, error) {
 	b := newSet(n)
 	f, err := disk.OpenAt(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &missing{name}
+		return nil, &missingFile{name}
 	}
 	if err != nil {
 		return nil, err
@@ -441,8 +441,8 @@ func readSet(disk vfs.FS, name string, n int) (docSet, error) {
 	return b, nil
 }
 
-// missing is a file that the manifest names, and that is not there: who reads may have read a manifest that is no more.
-type missing struct{ name string }
+// missingFile is a file that the manifest names, and that is not there: who reads may have read a manifest that is no more.
+type missingFile struct{ name string }
 
-func (e *missing) Error() string { return filepath.Base(e.name) + " is missing" }
-func (e *missing) Unwrap() error { return &ErrDamaged{e.Error()} }
+func (e *missingFile) Error() string { return filepath.Base(e.name) + " is missing" }
+func (e *missingFile) Unwrap() error { return &DamagedError{e.Error()} }

@@ -37,7 +37,7 @@ func open(t *testing.T, disk vfs.FS, dir string) *Index {
 }
 
 // find gives what a query finds, and how many there are.
-func find(t *testing.T, dir, query string, n int) *Found {
+func find(t *testing.T, dir, query string, n int) *Result {
 	t.Helper()
 	r, err := OpenReader(vfs.OS, dir)
 	if err != nil {
@@ -55,7 +55,7 @@ func find(t *testing.T, dir, query string, n int) *Found {
 	return f
 }
 
-func urls(f *Found) (all []string) {
+func urls(f *Result) (all []string) {
 	for _, h := range f.Hits {
 		all = append(all, strings.TrimPrefix(h.URL, "http://a.test/"))
 	}
@@ -200,7 +200,7 @@ func TestNewestOfEachURL(t *testing.T) {
 	if x.Docs() != int64(len(now)) || len(x.man.Segments) >= 2*fanIn {
 		t.Errorf("%d documents in %d segments, want %d", x.Docs(), len(x.man.Segments), len(now))
 	}
-	all := find(t, dir, "status:200", Deepest)
+	all := find(t, dir, "status:200", MaxHits)
 	if len(all.Hits) != len(now) || all.Total != int64(len(now)) {
 		t.Errorf("%d are found", len(all.Hits))
 	}
@@ -468,7 +468,7 @@ func TestDamageIsSaid(t *testing.T) {
 	if err := Remove(vfs.OS, dir); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := OpenReader(vfs.OS, dir); !errors.Is(err, ErrNone) {
+	if _, err := OpenReader(vfs.OS, dir); !errors.Is(err, ErrNoIndex) {
 		t.Error(err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, manifestName), []byte(`{"version":99}`), 0o600); err != nil {
@@ -505,7 +505,7 @@ func TestDeclaredSizes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(name, []byte(string(text)+"\n"+checkLine(text)), 0o600); err != nil {
+		if err := os.WriteFile(name, []byte(string(text)+"\n"+checksumLine(text)), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := OpenReader(vfs.OS, dir); !IsDamaged(err) {
@@ -519,7 +519,7 @@ func TestDeclaredSizes(t *testing.T) {
 
 // What a merge takes of memory is bounded by its documents, those that are dead among them.
 func TestSizeOfAMerge(t *testing.T) {
-	for docs, want := range map[int]int{100: fanIn, 200_000: fanIn, 300_000: 6, mostDocs - 1: 2, mostDocs: 0} {
+	for docs, want := range map[int]int{100: fanIn, 200_000: fanIn, 300_000: 6, maxSegmentDocs - 1: 2, maxSegmentDocs: 0} {
 		x := &Index{}
 		for range fanIn {
 			x.man.Segments = append(x.man.Segments, segmentInfo{Docs: docs})
@@ -560,7 +560,7 @@ func TestEndedMergeAndReaders(t *testing.T) {
 	if f, err := r.Search(over, q, 0, 1); err != nil || f.Cut == "" {
 		t.Errorf("a search whose time is over: %+v, %v", f, err)
 	}
-	for _, from := range []int{Deepest, math.MaxInt - 1, math.MaxInt} {
+	for _, from := range []int{MaxHits, math.MaxInt - 1, math.MaxInt} {
 		if _, err := r.Search(t.Context(), q, from, 10); err == nil {
 			t.Error("there is no bound")
 		}
@@ -601,8 +601,8 @@ func TestTimeOfASearch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &search{r: r, most: 10, found: &Found{}, pace: &pace{ctx: &patience{t.Context(), 3}}}
-		if err := errors.Join(s.prepare(&q), s.look(0)); !errors.Is(err, errOver) || s.pace.steps > 3*256 {
+		s := &search{r: r, most: 10, found: &Result{}, pace: &pace{ctx: &patience{t.Context(), 3}}}
+		if err := errors.Join(s.prepare(&q), s.searchSegment(0)); !errors.Is(err, errTimeout) || s.pace.steps > 3*256 {
 			t.Errorf("%s: %v after %d steps", query, err, s.pace.steps)
 		}
 		for looks := range 6 {
@@ -628,7 +628,7 @@ func TestLettersThatStandForMuch(t *testing.T) {
 	dir := t.TempDir()
 	x := open(t, vfs.OS, dir)
 	var text strings.Builder
-	for r := range rune(maxBegins) {
+	for r := range rune(maxPrefixTerms) {
 		text.WriteString("京" + string('人'+r) + " ")
 	}
 	docs := make([]Doc, 40)
@@ -649,12 +649,12 @@ func TestLettersThatStandForMuch(t *testing.T) {
 	}
 	defer r.Close()
 	q, _ := Parse("京")
-	s := &search{r: r, pace: &pace{ctx: t.Context()}, found: &Found{}}
+	s := &search{r: r, pace: &pace{ctx: t.Context()}, found: &Result{}}
 	if err := s.prepare(&q); err != nil {
 		t.Fatal(err)
 	}
-	all, is := r.segments[0].iterator(s.pace, s.asks[0].in[0]).(*union)
-	if !is || len(all.some) != maxBegins {
+	all, is := r.segments[0].iterator(s.pace, s.clauses[0].matches[0]).(*union)
+	if !is || len(all.some) != maxPrefixTerms {
 		t.Fatalf("%T", all)
 	}
 	held := 0
@@ -668,7 +668,7 @@ func TestLettersThatStandForMuch(t *testing.T) {
 		}
 	}
 	if held == 0 || held > 2*smallBuffer {
-		t.Errorf("%d bytes for one of %d words", held, maxBegins)
+		t.Errorf("%d bytes for one of %d words", held, maxPrefixTerms)
 	}
 }
 

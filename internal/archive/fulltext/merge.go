@@ -30,7 +30,7 @@ func (x *Index) toMerge() []int {
 		if s.Dead > s.Docs/2 && s.Docs > levelDocs {
 			return []int{i}
 		}
-		if s.live() >= mostDocs {
+		if s.live() >= maxSegmentDocs {
 			continue
 		}
 		level := 0
@@ -45,7 +45,7 @@ func (x *Index) toMerge() []int {
 		}
 		some, docs := levels[level][:fanIn], 0
 		for n, i := range some {
-			if docs += x.man.Segments[i].Docs; docs > mostMerged {
+			if docs += x.man.Segments[i].Docs; docs > maxMergedDocs {
 				return some[:max(n, 2)]
 			}
 		}
@@ -137,7 +137,7 @@ func (w *segmentWriter) mergeDocs(ctx context.Context, from []*segment) (numbers
 				if err != nil {
 					return nil, err
 				}
-				now[next] = uint32(w.info.Docs) //nolint:gosec // mostDocs
+				now[next] = uint32(w.info.Docs) //nolint:gosec // maxSegmentDocs
 				if err := w.addDoc(data, hashOf(head.String()), at, length, int(lengthOf(length))); err != nil {
 					return nil, err
 				}
@@ -156,7 +156,7 @@ type cursor struct {
 	s     *segment
 	now   []uint32
 	block int
-	walk  *walk
+	walk  *blockIterator
 	entry
 	over bool
 }

@@ -101,7 +101,7 @@ func (q *Query) word(word string, not, quoted bool) error {
 		return fmt.Errorf("what is to be found in a row has at most %d words (letters of Chinese, Japanese and the like "+
 			"count as words), and this has %d: %q",
 			maxRow, len(row), word)
-	case row[len(row)-1].Begins:
+	case row[len(row)-1].Prefix:
 		if q.letters++; q.letters > maxLetters {
 			return fmt.Errorf("%q: a query has at most %d single letters of Chinese, Japanese and the like", word, maxLetters)
 		}

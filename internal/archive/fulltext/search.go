@@ -20,12 +20,12 @@ type Reader struct {
 	segments []*segment
 }
 
-// tries is how often who reads begins again, when what was to be read has been merged meanwhile.
-const tries = 5
+// openAttempts is how often who reads begins again, when what was to be read has been merged meanwhile.
+const openAttempts = 5
 
-// OpenReader opens an index for reading; ErrNone if there is none. The caller closes it.
+// OpenReader opens an index for reading; ErrNoIndex if there is none. The caller closes it.
 func OpenReader(disk vfs.FS, dir string) (r *Reader, err error) {
-	for range tries {
+	for range openAttempts {
 		r = &Reader{}
 		if r.man, err = readManifest(disk, dir); err != nil {
 			return nil, err
@@ -41,7 +41,7 @@ func OpenReader(disk vfs.FS, dir string) (r *Reader, err error) {
 			return r, nil
 		}
 		r.Close()
-		if _, is := errors.AsType[*missing](err); !is {
+		if _, is := errors.AsType[*missingFile](err); !is {
 			return nil, err
 		}
 	}
@@ -64,11 +64,11 @@ func (r *Reader) Docs() (docs, bytes int64) {
 	return docs, bytes
 }
 
-// Deepest is how many of a search's documents can be had: a query with more words finds what is further down.
-const Deepest = 1000
+// MaxHits is how many of a search's documents can be had: a query with more words finds what is further down.
+const MaxHits = 1000
 
 // A Found is what a search has found, and its place among all.
-type Found struct {
+type Result struct {
 	Hits  []Hit
 	Total int64  // documents that fit
 	Cut   string // why not all were looked at; "" if they were
@@ -83,20 +83,20 @@ type Hit struct {
 
 // Search gives n documents that fit, from the from-th best on, with what stands around the words in them. When ctx
 // ends, it gives the best that it has seen.
-func (r *Reader) Search(ctx context.Context, q Query, from, n int) (*Found, error) {
+func (r *Reader) Search(ctx context.Context, q Query, from, n int) (*Result, error) {
 	if err := q.Check(); err != nil {
 		return nil, err
 	}
-	if from < 0 || n < 1 || n > Deepest || from > Deepest-n {
-		return nil, fmt.Errorf("only the first %d can be had", Deepest)
+	if from < 0 || n < 1 || n > MaxHits || from > MaxHits-n {
+		return nil, fmt.Errorf("only the first %d can be had", MaxHits)
 	}
-	s := &search{r: r, most: from + n, found: &Found{}, pace: &pace{ctx: ctx}}
+	s := &search{r: r, most: from + n, found: &Result{}, pace: &pace{ctx: ctx}}
 	err := s.prepare(&q)
 	for i := 0; i < len(r.segments) && err == nil; i++ {
-		err = s.look(i)
+		err = s.searchSegment(i)
 	}
-	if errors.Is(err, errOver) {
-		s.cut("it took too long: the best of those that were looked at")
+	if errors.Is(err, errTimeout) {
+		s.markIncomplete("it took too long: the best of those that were looked at")
 	} else if err != nil {
 		return nil, err
 	}
@@ -108,21 +108,21 @@ func (r *Reader) Search(ctx context.Context, q Query, from, n int) (*Found, erro
 		}
 		h := Hit{Doc: d, Score: c.score}
 		switch {
-		case i < snippetsAtLeast || ctx.Err() == nil:
+		case i < minSnippets || ctx.Err() == nil:
 			h.Snippet = s.snippet(&d)
 		case s.found.Cut == "":
-			s.cut("it took too long: some have nothing of their text")
+			s.markIncomplete("it took too long: some have nothing of their text")
 		}
 		s.found.Hits = append(s.found.Hits, h)
 	}
 	return s.found, nil
 }
 
-// snippetsAtLeast are made though the time is over.
-const snippetsAtLeast = 10
+// minSnippets are made though the time is over.
+const minSnippets = 10
 
-// cut notes why not all was looked at.
-func (s *search) cut(why string) {
+// markIncomplete notes why not all was looked at.
+func (s *search) markIncomplete(why string) {
 	if s.found.Cut != "" {
 		s.found.Cut += "; "
 	}
@@ -135,8 +135,8 @@ type pace struct {
 	steps int
 }
 
-// errOver ends what a search does when its time is over.
-var errOver = errors.New("the time is over")
+// errTimeout ends what a search does when its time is over.
+var errTimeout = errors.New("the time is over")
 
 // step is taken with each thing that is looked at. nil has all the time there is.
 func (p *pace) step() error {
@@ -144,7 +144,7 @@ func (p *pace) step() error {
 		return nil
 	}
 	if p.steps++; p.steps%256 == 0 && p.ctx.Err() != nil {
-		return errOver
+		return errTimeout
 	}
 	return nil
 }
@@ -176,34 +176,34 @@ type search struct {
 	r        *Reader
 	splitter words.Splitter
 	most     int
-	asks     []ask
+	clauses  []clause
 	average  float64 // words of a document
 	best     best
-	found    *Found
+	found    *Result
 	pace     *pace
 }
 
 // An ask is a part of a query with the words for it.
-type ask struct {
+type clause struct {
 	part
-	rows [][]words.Word
-	in   [][]match // by segment: of each row what there is
-	idf  float64
+	rows    [][]words.Word
+	matches [][]match // by segment: of each row what there is
+	idf     float64
 }
 
 // A match is the words of a row that a segment has: for each place in it those that may stand there.
 type match struct {
-	places [][]entry
-	more   bool // there are more that begin so
+	places    [][]entry
+	truncated bool // there are more that begin so
 }
 
-// maxBegins is how many words of a dictionary one letter stands for.
-const maxBegins = 2000
+// maxPrefixTerms is how many words of a dictionary one letter stands for.
+const maxPrefixTerms = 2000
 
 // prepare looks all words up.
 func (s *search) prepare(q *Query) error {
 	if s.pace.ctx.Err() != nil {
-		return errOver
+		return errTimeout
 	}
 	more := false
 	langs := q.langs(s.r.man.Langs)
@@ -214,7 +214,7 @@ func (s *search) prepare(q *Query) error {
 	}
 	s.average = max(1, float64(tokens)/float64(max(docs, 1)))
 	for _, p := range q.parts {
-		a := ask{part: p}
+		a := clause{part: p}
 		if p.text != "" {
 			a.rows = p.rows(&s.splitter, langs)
 		} else {
@@ -230,20 +230,20 @@ func (s *search) prepare(q *Query) error {
 				if err != nil {
 					return err
 				}
-				more = more || m.more
+				more = more || m.truncated
 				if df += least; least > 0 {
 					all = append(all, m)
 				}
 			}
-			a.in = append(a.in, all)
+			a.matches = append(a.matches, all)
 		}
 		df = min(df, int(docs))
 		a.idf = math.Log(1 + (float64(docs)-float64(df)+0.5)/(float64(df)+0.5))
-		s.asks = append(s.asks, a)
+		s.clauses = append(s.clauses, a)
 	}
 	if more {
-		s.cut(fmt.Sprintf("a single letter stands for more than can be looked for: the first %d of what begins with it "+
-			"were, in each part of the index", maxBegins))
+		s.markIncomplete(fmt.Sprintf("a single letter stands for more than can be looked for: the first %d of what begins with it "+
+			"were, in each part of the index", maxPrefixTerms))
 	}
 	return nil
 }
@@ -259,8 +259,8 @@ func (s *segment) match(pace *pace, row []words.Word) (m match, least int, err e
 			return m, 0, over
 		}
 		err := s.each(w.Term, func(e entry) bool {
-			begins := w.Begins && strings.HasPrefix(e.term, w.Term)
-			if m.more = begins && len(some) == maxBegins; m.more {
+			begins := w.Prefix && strings.HasPrefix(e.term, w.Term)
+			if m.truncated = begins && len(some) == maxPrefixTerms; m.truncated {
 				return false
 			}
 			if e.term == w.Term || begins {
@@ -281,17 +281,17 @@ func (s *segment) match(pace *pace, row []words.Word) (m match, least int, err e
 
 // BM25's constants, and how much more a word counts that is in the head.
 const (
-	k1, b, inHead = 1.2, 0.75, 2.0
+	k1, b, headBoost = 1.2, 0.75, 2.0
 )
 
-// look goes through a segment.
-func (s *search) look(nth int) error {
+// searchSegment goes through a segment.
+func (s *search) searchSegment(nth int) error {
 	seg := s.r.segments[nth]
 	var must, not []iterator
 	var weigh []float64 // of must; 0 for filters
-	for i := range s.asks {
-		a := &s.asks[i]
-		it := seg.iterator(s.pace, a.in[nth])
+	for i := range s.clauses {
+		a := &s.clauses[i]
+		it := seg.iterator(s.pace, a.matches[nth])
 		switch {
 		case a.not && it != nil:
 			not = append(not, it)
@@ -309,7 +309,7 @@ func (s *search) look(nth int) error {
 	}
 	for doc := 0; ; doc++ {
 		var err error
-		if doc, err = meet(s.pace, must, doc); err != nil || doc == ended {
+		if doc, err = intersect(s.pace, must, doc); err != nil || doc == ended {
 			return err
 		}
 		if seg.deleted.has(doc) {
@@ -335,7 +335,7 @@ func (s *search) look(nth int) error {
 			tf := float64(it.tf())
 			score := weigh[i] * tf * (k1 + 1) / (tf + norm)
 			if it.head() {
-				score *= inHead
+				score *= headBoost
 			}
 			c.score += score
 		}
@@ -464,7 +464,7 @@ func (p *phrase) positions() ([]uint32, error) { return p.at, nil }
 
 func (p *phrase) next(target int) error {
 	for p.cur < target {
-		doc, err := meet(p.pace, p.row, target)
+		doc, err := intersect(p.pace, p.row, target)
 		if err != nil {
 			return err
 		}
@@ -483,8 +483,8 @@ func (p *phrase) next(target int) error {
 	return nil
 }
 
-// meet moves iterators to the first document from one on that all of them have.
-func meet(pace *pace, all []iterator, doc int) (int, error) {
+// intersect moves iterators to the first document from one on that all of them have.
+func intersect(pace *pace, all []iterator, doc int) (int, error) {
 	for i := 0; i < len(all); i++ {
 		if err := pace.step(); err != nil {
 			return 0, err

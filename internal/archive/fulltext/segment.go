@@ -70,7 +70,7 @@ var (
 // addDoc takes a document as it is written, how many words it has, in a byte, and when it was visited.
 func (w *segmentWriter) addDoc(doc []byte, hash [hashBytes]byte, at uint32, length byte, tokens int) error {
 	w.col = append(binary.LittleEndian.AppendUint32(w.col, at), length)
-	w.hsh = binary.LittleEndian.AppendUint32(append(w.hsh, hash[:]...), uint32(w.info.Docs)) //nolint:gosec // mostDocs
+	w.hsh = binary.LittleEndian.AppendUint32(append(w.hsh, hash[:]...), uint32(w.info.Docs)) //nolint:gosec // maxSegmentDocs
 	w.info.Tokens += int64(tokens)
 	w.block.Bytes(doc)
 	w.info.Docs++
@@ -87,7 +87,7 @@ func (w *segmentWriter) endBlock() error {
 	packed := packer.EncodeAll(w.block, nil)
 	w.docs = binary.LittleEndian.AppendUint64(w.docs, uint64(w.at))        //nolint:gosec // a place
 	w.docs = binary.LittleEndian.AppendUint32(w.docs, uint32(len(packed))) //nolint:gosec // a block
-	w.docs = binary.LittleEndian.AppendUint32(w.docs, uint32(w.first))     //nolint:gosec // mostDocs
+	w.docs = binary.LittleEndian.AppendUint32(w.docs, uint32(w.first))     //nolint:gosec // maxSegmentDocs
 	w.docs = binary.LittleEndian.AppendUint32(w.docs, sum(packed))
 	w.block, w.first = w.block[:0], w.info.Docs
 	return w.write(packed)
@@ -254,7 +254,7 @@ func openSegment(disk vfs.FS, dir string, info *segmentInfo) (*segment, error) {
 	name := filepath.Join(dir, info.Name)
 	f, err := disk.OpenAt(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &missing{name}
+		return nil, &missingFile{name}
 	}
 	if err != nil {
 		return nil, err

@@ -23,13 +23,13 @@ const (
 func (s *search) snippet(d *Doc) []Piece {
 	wanted := map[string]int{} // by word, which part of the query wants it
 	var begins []words.Word
-	for i, a := range s.asks {
+	for i, a := range s.clauses {
 		if a.not || a.text == "" {
 			continue
 		}
 		for _, row := range a.rows {
 			for _, w := range row {
-				if wanted[w.Term] = i; w.Begins {
+				if wanted[w.Term] = i; w.Prefix {
 					begins = append(begins, w)
 				}
 			}
@@ -68,11 +68,11 @@ func (s *search) snippet(d *Doc) []Piece {
 		return pieces(text, 0, min(len(text), snippetBytes), nil)
 	}
 	at := window(hits)
-	from := boundary(text, max(0, hits[at].from-snippetBefore))
+	from := runeStart(text, max(0, hits[at].from-snippetBefore))
 	if space := strings.IndexAny(text[from:hits[at].from], " \n\t"); from > 0 && space >= 0 {
 		from += space + 1
 	}
-	end := boundary(text, min(len(text), max(from+snippetBytes, hits[at].to)))
+	end := runeStart(text, min(len(text), max(from+snippetBytes, hits[at].to)))
 	if space := strings.LastIndexAny(text[:end], " \n\t"); end < len(text) && space > end-snippetWord &&
 		space >= hits[at].to {
 		end = space
@@ -107,9 +107,9 @@ func window(hits []hit) (at int) {
 
 // pieces cuts a part of a text where words that were found begin and end. Those that touch are one.
 func pieces(text string, from, to int, hits []hit) (all []Piece) {
-	to = boundary(text, to)
+	to = runeStart(text, to)
 	add := func(s string, match bool) {
-		if s = blank(s); s != "" {
+		if s = collapseSpace(s); s != "" {
 			all = append(all, Piece{s, match})
 		}
 	}
@@ -136,8 +136,8 @@ func pieces(text string, from, to int, hits []hit) (all []Piece) {
 	return all
 }
 
-// blank makes one space of each row of what is none to be seen.
-func blank(s string) string {
+// collapseSpace makes one space of each row of what is none to be seen.
+func collapseSpace(s string) string {
 	var b strings.Builder
 	space := false
 	for _, c := range s {
@@ -157,8 +157,8 @@ func blank(s string) string {
 	return b.String()
 }
 
-// boundary is where the character at a place begins.
-func boundary(text string, at int) int {
+// runeStart is where the character at a place begins.
+func runeStart(text string, at int) int {
 	for back := 0; back < utf8.UTFMax && at > 0 && at < len(text) && !utf8.RuneStart(text[at]); back++ {
 		at--
 	}

@@ -25,8 +25,8 @@ import (
 // ExternalName is the file in a crawl's folder that keeps what checks of other sites' URLs have found.
 const ExternalName = "external.jsonl"
 
-// keptFor is how long what a check has found is believed.
-const keptFor = 7 * 24 * time.Hour
+// checkTTL is how long what a check has found is believed.
+const checkTTL = 7 * 24 * time.Hour
 
 // A Check is a line of external.jsonl: what a URL of a site that the crawl has not visited has answered.
 type Check struct {
@@ -42,15 +42,15 @@ type Check struct {
 func (f *Finder) readExternal(ctx context.Context) error {
 	return f.eachLine(ctx, ExternalName, func(text []byte) error {
 		var c Check
-		if json.Unmarshal(text, &c) == nil && time.Since(c.Time) < keptFor {
-			f.learn(&c)
+		if json.Unmarshal(text, &c) == nil && time.Since(c.Time) < checkTTL {
+			f.applyCheck(&c)
 		}
 		return nil
 	})
 }
 
-// learn takes in what a check has found. That robots.txt forbids a look is nothing against a URL.
-func (f *Finder) learn(c *Check) {
+// applyCheck takes in what a check has found. That robots.txt forbids a look is nothing against a URL.
+func (f *Finder) applyCheck(c *Check) {
 	f.known.checks[f.known.hash(c.URL)] = true
 	if c.Error == "robots" || c.Error == "" && c.Status < http.StatusMultipleChoices && len(c.Redirects) == 0 {
 		return
@@ -63,36 +63,36 @@ func (f *Finder) learn(c *Check) {
 		at = next
 	}
 	if c.Error != "loop" && (c.Error != "" || c.Status >= http.StatusMultipleChoices) {
-		f.known.set(at, outcome{status: c.Status, why: c.Error})
+		f.known.set(at, outcome{status: c.Status, reason: c.Error})
 	}
 }
 
 // A Checker asks other sites whether what a crawl's pages link to is there.
 type Checker struct {
-	Fetch    fetch.Config
-	Agent    string        // the product token for robots.txt
-	Robots   bool          // are obeyed
-	Delay    time.Duration // between two requests to a host; its robots.txt may ask for up to MaxDelay
-	MaxDelay time.Duration
-	Most     int // URLs in one go
-	Hosts    int // asked at once
+	Fetch       fetch.Config
+	Agent       string        // the product token for robots.txt
+	Robots      bool          // are obeyed
+	Delay       time.Duration // between two requests to a host; its robots.txt may ask for up to MaxDelay
+	MaxDelay    time.Duration
+	MaxURLs     int // URLs in one go
+	Concurrency int // asked at once
 }
 
 // A Checked says what CheckExternal did.
-type Checked struct {
-	Checked, Left int64 // URLs; those left are for the next time
+type CheckResult struct {
+	Checked, Remaining int64 // URLs; those left are for the next time
 }
 
 // CheckExternal asks for what the crawl's pages link to on hosts that it has not visited, and keeps what came of it in
 // the crawl's folder. What was checked in the last seven days is not asked for again, so that a check which was ended
 // goes on.
-func (f *Finder) CheckExternal(ctx context.Context, c Checker) (done Checked, err error) {
+func (f *Finder) CheckExternal(ctx context.Context, c Checker) (done CheckResult, err error) {
 	client, err := fetch.New(c.Fetch)
 	if err != nil {
 		return done, err
 	}
 	defer client.Close()
-	byHost, left, err := f.external(ctx, c.Most)
+	byHost, left, err := f.external(ctx, c.MaxURLs)
 	if err != nil {
 		return done, err
 	}
@@ -101,17 +101,17 @@ func (f *Finder) CheckExternal(ctx context.Context, c Checker) (done Checked, er
 		return done, err
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
-	k := &checking{Checker: c, Finder: f, client: client, out: bufio.NewWriter(out), left: left,
-		origins: map[string]answer{}, next: map[string]time.Time{}}
+	k := &checkRun{Checker: c, Finder: f, client: client, out: bufio.NewWriter(out), left: left,
+		origins: map[string]robotsResult{}, next: map[string]time.Time{}}
 	for _, urls := range byHost {
 		k.total += int64(len(urls))
 	}
 	hosts := make(chan []string)
 	var g sync.WaitGroup
-	for range max(c.Hosts, 1) {
+	for range max(c.Concurrency, 1) {
 		g.Go(func() {
 			for urls := range hosts {
-				k.host(ctx, urls)
+				k.checkHost(ctx, urls)
 			}
 		})
 	}
@@ -123,7 +123,7 @@ func (f *Finder) CheckExternal(ctx context.Context, c Checker) (done Checked, er
 	}
 	close(hosts)
 	g.Wait()
-	done = Checked{k.done, k.left + k.total - k.done}
+	done = CheckResult{k.done, k.left + k.total - k.done}
 	return done, errors.Join(k.failed, k.out.Flush(), context.Cause(ctx))
 }
 
@@ -168,7 +168,7 @@ func (f *Finder) external(ctx context.Context, most int) (byHost [][]string, lef
 }
 
 // A checking is one go of checks.
-type checking struct {
+type checkRun struct {
 	Checker
 	*Finder
 	client *fetch.Client
@@ -179,23 +179,23 @@ type checking struct {
 	out     *bufio.Writer
 	done    int64
 	failed  error
-	origins map[string]answer    // by origin, of redirects' too
-	next    map[string]time.Time // by host: when it may be asked again
+	origins map[string]robotsResult // by origin, of redirects' too
+	next    map[string]time.Time    // by host: when it may be asked again
 }
 
-// errLater is a host that asks to be left alone: the rest of its URLs wait for the next time.
-var errLater = errors.New("the host asks to be left alone")
+// errBackoff is a host that asks to be left alone: the rest of its URLs wait for the next time.
+var errBackoff = errors.New("the host asks to be left alone")
 
-// host checks URLs of one host.
-func (k *checking) host(ctx context.Context, urls []string) {
+// checkHost checks URLs of one host.
+func (k *checkRun) checkHost(ctx context.Context, urls []string) {
 	resp := new(page.Response)
 	for _, url := range urls {
-		c, err := k.check(ctx, url, resp)
+		c, err := k.checkURL(ctx, url, resp)
 		if err != nil {
 			return
 		}
 		k.mu.Lock()
-		k.learn(c)
+		k.applyCheck(c)
 		k.failed = errors.Join(k.failed, jsonLine(k.out, c))
 		if k.done++; k.done%64 == 0 {
 			k.failed = errors.Join(k.failed, k.out.Flush())
@@ -205,8 +205,8 @@ func (k *checking) host(ctx context.Context, urls []string) {
 	}
 }
 
-// check asks for a URL: by HEAD, and where that is answered with an error by GET, as many servers know no HEAD.
-func (k *checking) check(ctx context.Context, url string, resp *page.Response) (*Check, error) {
+// checkURL asks for a URL: by HEAD, and where that is answered with an error by GET, as many servers know no HEAD.
+func (k *checkRun) checkURL(ctx context.Context, url string, resp *page.Response) (*Check, error) {
 	c := &Check{URL: url, Time: time.Now().UTC().Truncate(time.Millisecond)}
 	for at := url; ; {
 		u, err := weburl.Parse(at)
@@ -227,10 +227,10 @@ func (k *checking) check(ctx context.Context, url string, resp *page.Response) (
 			return c, nil
 		}
 		c.Method = http.MethodHead
-		err = k.get(ctx, u, rules, fetch.Request{URL: at, Head: true}, resp)
+		err = k.exchange(ctx, u, rules, fetch.Request{URL: at, Head: true}, resp)
 		if err == nil && resp.Status >= http.StatusBadRequest || isOfURL(err) {
 			c.Method = http.MethodGet
-			err = k.get(ctx, u, rules, fetch.Request{URL: at, MaxBody: 64 << 10}, resp)
+			err = k.exchange(ctx, u, rules, fetch.Request{URL: at, MaxBody: 64 << 10}, resp)
 		}
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -240,7 +240,7 @@ func (k *checking) check(ctx context.Context, url string, resp *page.Response) (
 			return c, nil
 		}
 		if c.Status = resp.Status; c.Status == http.StatusTooManyRequests || c.Status == http.StatusServiceUnavailable {
-			return nil, errLater
+			return nil, errBackoff
 		}
 		to := resp.Header.Get("Location")
 		v, err := u.Resolve(to)
@@ -269,13 +269,13 @@ func isOfURL(err error) bool {
 }
 
 // An answer is what an origin said to /robots.txt, or why it said nothing.
-type answer struct {
+type robotsResult struct {
 	rules   *robots.Rules
 	failure page.Failure
 }
 
 // rules are those of a URL's origin.
-func (k *checking) rules(ctx context.Context, u weburl.URL, resp *page.Response) (*robots.Rules, page.Failure, error) {
+func (k *checkRun) rules(ctx context.Context, u weburl.URL, resp *page.Response) (*robots.Rules, page.Failure, error) {
 	if !k.Robots {
 		return &robots.Rules{}, page.None, nil
 	}
@@ -292,7 +292,7 @@ func (k *checking) rules(ctx context.Context, u weburl.URL, resp *page.Response)
 	}
 	status := 0
 	for hops := 0; hops <= robots.MaxRedirects; hops++ {
-		err := k.get(ctx, at, nil, fetch.Request{URL: at.String(), MaxBody: 512 << 10}, resp)
+		err := k.exchange(ctx, at, nil, fetch.Request{URL: at.String(), MaxBody: 512 << 10}, resp)
 		if ctx.Err() != nil {
 			return nil, page.None, context.Cause(ctx)
 		}
@@ -323,8 +323,8 @@ func (k *checking) rules(ctx context.Context, u weburl.URL, resp *page.Response)
 
 const maxOrigins = 10_000 // whose rules and times are kept
 
-// get makes an exchange when its host's turn has come.
-func (k *checking) get(ctx context.Context, u weburl.URL, rules *robots.Rules, req fetch.Request,
+// exchange makes an exchange when its host's turn has come.
+func (k *checkRun) exchange(ctx context.Context, u weburl.URL, rules *robots.Rules, req fetch.Request,
 	resp *page.Response) error {
 	delay := k.Delay
 	if rules != nil {
@@ -332,14 +332,14 @@ func (k *checking) get(ctx context.Context, u weburl.URL, rules *robots.Rules, r
 			delay = max(delay, min(asked, k.MaxDelay))
 		}
 	}
-	if err := k.await(ctx, u.Host(), delay); err != nil {
+	if err := k.waitTurn(ctx, u.Host(), delay); err != nil {
 		return err
 	}
 	return k.client.Get(ctx, req, resp)
 }
 
-// await waits for a host's turn, and keeps the next for so long.
-func (k *checking) await(ctx context.Context, host string, delay time.Duration) error {
+// waitTurn waits for a host's turn, and keeps the next for so long.
+func (k *checkRun) waitTurn(ctx context.Context, host string, delay time.Duration) error {
 	k.mu.Lock()
 	now := time.Now()
 	at := k.next[host]

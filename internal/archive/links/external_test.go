@@ -48,7 +48,7 @@ func to(url string) http.HandlerFunc {
 }
 
 func checker() Checker {
-	return Checker{Fetch: fetch.Config{AllowPrivate: true}, Agent: "kumo", Robots: true, Most: 100, Hosts: 2}
+	return Checker{Fetch: fetch.Config{AllowPrivate: true}, Agent: "kumo", Robots: true, MaxURLs: 100, Concurrency: 2}
 }
 
 func TestCheckExternal(t *testing.T) {
@@ -66,24 +66,24 @@ func TestCheckExternal(t *testing.T) {
 		out = append(out, page.Link{URL: site + path, Kind: page.Anchor})
 	}
 	c := crawl(t, visit(1, "", 200, out...))
-	check := func(most int) (done Checked) {
+	check := func(most int) (done CheckResult) {
 		f, err := Open(t.Context(), Config{Dir: c.Dir})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer f.Close()
 		k := checker()
-		k.Most = most
+		k.MaxURLs = most
 		if done, err = f.CheckExternal(t.Context(), k); err != nil {
 			t.Fatal(err)
 		}
 		return done
 	}
-	if done := check(2); done != (Checked{2, 4}) {
+	if done := check(2); done != (CheckResult{2, 4}) {
 		t.Errorf("at first %+v", done)
 	}
 	asked()
-	if done := check(100); done != (Checked{4, 0}) {
+	if done := check(100); done != (CheckResult{4, 0}) {
 		t.Errorf("then %+v", done)
 	}
 	all := asked()
@@ -91,7 +91,7 @@ func TestCheckExternal(t *testing.T) {
 		slices.Contains(all, "HEAD /fine") || !slices.Contains(all, "HEAD /moved") {
 		t.Errorf("asked %q", all)
 	}
-	if done := check(100); done != (Checked{}) || len(asked()) > 0 {
+	if done := check(100); done != (CheckResult{}) || len(asked()) > 0 {
 		t.Errorf("at last %+v", done)
 	}
 	got := found(t, c.Dir, broken)
@@ -124,7 +124,7 @@ func TestAHostThatIsBusyIsLeftAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if done, err := f.CheckExternal(t.Context(), checker()); done != (Checked{0, 2}) || err != nil {
+	if done, err := f.CheckExternal(t.Context(), checker()); done != (CheckResult{0, 2}) || err != nil {
 		t.Errorf("%+v, %v", done, err)
 	}
 }
@@ -132,14 +132,14 @@ func TestAHostThatIsBusyIsLeftAlone(t *testing.T) {
 // Between two requests to a host lies its delay, whoever asks.
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := &checking{Checker: Checker{Delay: time.Second}, next: map[string]time.Time{}}
+		k := &checkRun{Checker: Checker{Delay: time.Second}, next: map[string]time.Time{}}
 		began := time.Now()
 		for range 3 {
-			if err := k.await(t.Context(), "a.test", time.Second); err != nil {
+			if err := k.waitTurn(t.Context(), "a.test", time.Second); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := k.await(t.Context(), "b.test", time.Second); err != nil {
+		if err := k.waitTurn(t.Context(), "b.test", time.Second); err != nil {
 			t.Fatal(err)
 		}
 		if took := time.Since(began); took != 2*time.Second {

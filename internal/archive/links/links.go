@@ -48,7 +48,7 @@ type Progress struct {
 type Link struct {
 	URL    string `json:"url"`              // where it leads
 	Status int    `json:"status,omitempty"` // of the answer at the end of redirects; 0 if none came
-	// why there is no answer, or none that is worth it: "dns", "timeout", "loop", ... Of what was not fetched, the rule
+	// reason there is no answer, or none that is worth it: "dns", "timeout", "loop", ... Of what was not fetched, the rule
 	// that left it out
 	Error     string   `json:"error,omitempty"`
 	Redirects []string `json:"redirects,omitempty"` // where it is redirected to, one after the other; the last is the end
@@ -84,8 +84,8 @@ func Open(ctx context.Context, cfg Config) (*Finder, error) {
 			return nil, errors.Join(err, f.Close())
 		}
 	}
-	if f.known.full {
-		f.note(fmt.Sprintf("more than %d URLs failed or redirect: links to those beyond are not told", cfg.Outcomes))
+	if f.known.overflowed {
+		f.addNote(fmt.Sprintf("more than %d URLs failed or redirect: links to those beyond are not told", cfg.Outcomes))
 	}
 	return f, nil
 }
@@ -96,7 +96,7 @@ func (f *Finder) Close() error { return os.RemoveAll(f.temp) }
 // Notes says what the answers lack, each once.
 func (f *Finder) Notes() []string { return f.notes }
 
-func (f *Finder) note(text string) {
+func (f *Finder) addNote(text string) {
 	if !slices.Contains(f.notes, text) {
 		f.notes = append(f.notes, text)
 	}
@@ -138,14 +138,14 @@ func (f *Finder) From(ctx context.Context, url string, tell func(*Link) error) e
 		all = all[:0]
 		texts := f.texts(p)
 		for l := range p.links() {
-			all = append(all, Link{URL: f.canonical(&l), From: url, Kind: l.kind, Text: l.words(texts)})
+			all = append(all, Link{URL: f.canonical(&l), From: url, Kind: l.kind, Text: l.anchorText(texts)})
 		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	what, err := f.became(ctx, all)
+	what, err := f.resolveOutcomes(ctx, all)
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (f *Finder) From(ctx context.Context, url string, tell func(*Link) error) e
 			if n := len(l.Redirects); n > 0 {
 				last = l.Redirects[n-1]
 			}
-			l.Status, l.Error = what[last].status, what[last].why
+			l.Status, l.Error = what[last].status, what[last].reason
 		}
 		if err := tell(l); err != nil {
 			return err
@@ -180,7 +180,7 @@ func (f *Finder) find(ctx context.Context, wanted func(*outlink) bool, tell func
 				texts = f.texts(p)
 			}
 			key = append(append(append(append(append(key[:0], l.to...), 0), p.url...), 0), l.kind...)
-			if err := found.Add(0, key, []byte(l.words(texts))); err != nil {
+			if err := found.Add(0, key, []byte(l.anchorText(texts))); err != nil {
 				return err
 			}
 		}

@@ -21,25 +21,25 @@ import (
 // An outcome is what became of a URL that has no page: it failed, or redirects.
 type outcome struct {
 	status int    // HTTP; 0 if no answer came
-	why    string // there is none
+	reason string // there is none
 	next   string // where it redirects to
 }
 
 // outcomes are those of a crawl's URLs, by hashes.
 type outcomes struct {
-	seed   maphash.Seed
-	most   int
-	full   bool // there were more
-	of     map[uint64]outcome
-	last   map[uint64]int64  // when a page was last read that was visited again, in ms
-	hosts  map[uint64]bool   // that the crawl has visited
-	words  map[string]string // which many outcomes share
-	checks map[uint64]bool   // URLs elsewhere that were checked
+	seed       maphash.Seed
+	limit      int
+	overflowed bool // there were more
+	of         map[uint64]outcome
+	revisited  map[uint64]int64  // when a page was last read that was visited again, in ms
+	hosts      map[uint64]bool   // that the crawl has visited
+	interned   map[string]string // which many outcomes share
+	checks     map[uint64]bool   // URLs elsewhere that were checked
 }
 
 func newOutcomes(most int) *outcomes {
-	return &outcomes{seed: maphash.MakeSeed(), most: most, of: map[uint64]outcome{}, last: map[uint64]int64{},
-		hosts: map[uint64]bool{}, words: map[string]string{}, checks: map[uint64]bool{}}
+	return &outcomes{seed: maphash.MakeSeed(), limit: most, of: map[uint64]outcome{}, revisited: map[uint64]int64{},
+		hosts: map[uint64]bool{}, interned: map[string]string{}, checks: map[uint64]bool{}}
 }
 
 func (o *outcomes) hash(url string) uint64 { return maphash.String(o.seed, url) }
@@ -51,16 +51,16 @@ func (o *outcomes) at(url string) (outcome, bool) {
 
 func (o *outcomes) set(url string, out outcome) {
 	h := o.hash(url)
-	if _, known := o.of[h]; !known && len(o.of) >= o.most {
-		o.full = true
+	if _, known := o.of[h]; !known && len(o.of) >= o.limit {
+		o.overflowed = true
 		return
 	}
-	word, ok := o.words[out.why]
+	word, ok := o.interned[out.reason]
 	if !ok {
-		word = strings.Clone(out.why)
-		o.words[word] = word
+		word = strings.Clone(out.reason)
+		o.interned[word] = word
 	}
-	out.why, out.next = word, strings.Clone(out.next)
+	out.reason, out.next = word, strings.Clone(out.next)
 	o.of[h] = out
 }
 
@@ -87,10 +87,10 @@ func (o *outcomes) end(url string) (c chain) {
 			return c
 		case out.next == url || slices.Contains(c.hops, out.next):
 			c.hops = append(c.hops, out.next)
-			c.outcome = outcome{why: "loop"}
+			c.outcome = outcome{reason: "loop"}
 			return c
 		case len(c.hops) == maxHops:
-			c.outcome = outcome{why: "redirects"}
+			c.outcome = outcome{reason: "redirects"}
 			return c
 		}
 		at = out.next
@@ -107,12 +107,12 @@ func (c chain) broken() bool {
 		http.StatusPermanentRedirect:
 		return true // to nowhere: the chain ends with it
 	}
-	return c.why != "" || c.status >= http.StatusBadRequest
+	return c.reason != "" || c.status >= http.StatusBadRequest
 }
 
 func (c chain) passes(url string) bool { return slices.Contains(c.hops, url) }
 
-func (c chain) fill(l *Link) { l.Status, l.Error, l.Redirects = c.status, c.why, c.hops }
+func (c chain) fill(l *Link) { l.Status, l.Error, l.Redirects = c.status, c.reason, c.hops }
 
 // reasons are what codes of crawl.log below 0 mean, in the words of page.Failure as far as they say which.
 var reasons = map[int]string{-1: string(page.DNS), -2: string(page.Connect), -3: string(page.Reset),
@@ -150,7 +150,7 @@ func (f *Finder) readSkips(ctx context.Context) error {
 		}
 		if s, err := jsonl.ParseSkip(text); err == nil && s.Rule == "failed" {
 			why, _, _ := strings.Cut(s.Why, ":")
-			f.known.set(s.URL, outcome{why: why})
+			f.known.set(s.URL, outcome{reason: why})
 		}
 		return nil
 	})
@@ -175,8 +175,8 @@ func (f *Finder) readLog(ctx context.Context) error {
 			if known {
 				delete(f.known.of, f.known.hash(e.URL))
 			}
-		case !known || was.why == "":
-			f.known.set(e.URL, outcome{why: cmp.Or(reasons[e.Status], "failed")})
+		case !known || was.reason == "":
+			f.known.set(e.URL, outcome{reason: cmp.Or(reasons[e.Status], "failed")})
 		}
 		return nil
 	})
@@ -188,7 +188,7 @@ func (f *Finder) readPages(ctx context.Context) error {
 		return f.eachPage(ctx, func(p *pageLinks) error {
 			for l := range p.links() {
 				if l.kind == page.Redirect.String() {
-					f.redirects(p.url, l.raw)
+					f.setRedirect(p.url, l.raw)
 				}
 			}
 			return nil
@@ -204,25 +204,25 @@ func (f *Finder) readPages(ctx context.Context) error {
 			return nil //nolint:nilerr // verify says what is wrong with a line
 		}
 		if p.Final != p.URL || moved && p.Links > 0 { // to itself: that is the one link that such a page has
-			f.redirects(p.URL, p.Final)
+			f.setRedirect(p.URL, p.Final)
 		}
 		if p.Recrawl != "" && p.Status != http.StatusNotModified {
-			f.known.last[f.known.hash(p.URL)] = p.Time.UnixMilli()
+			f.known.revisited[f.known.hash(p.URL)] = p.Time.UnixMilli()
 		}
 		return nil
 	})
 }
 
-// redirects notes where a URL leads whose last visit was a redirect.
-func (f *Finder) redirects(url, to string) {
+// setRedirect notes where a URL leads whose last visit was a redirect.
+func (f *Finder) setRedirect(url, to string) {
 	if was, known := f.known.at(url); known && was.status/100 == 3 {
 		was.next = to
 		f.known.set(url, was)
 	}
 }
 
-// became says what became of links, and of where they are redirected to, that crawl.log does not call broken.
-func (f *Finder) became(ctx context.Context, all []Link) (map[string]outcome, error) {
+// resolveOutcomes says what became of links, and of where they are redirected to, that crawl.log does not call broken.
+func (f *Finder) resolveOutcomes(ctx context.Context, all []Link) (map[string]outcome, error) {
 	what := map[string]outcome{}
 	wanted := map[string]bool{}
 	for i := range all {
@@ -234,7 +234,7 @@ func (f *Finder) became(ctx context.Context, all []Link) (map[string]outcome, er
 	}
 	err := f.eachLine(ctx, "skipped.jsonl", func(text []byte) error {
 		if s, err := jsonl.ParseSkip(text); err == nil && wanted[s.URL] {
-			what[s.URL] = outcome{why: s.Rule}
+			what[s.URL] = outcome{reason: s.Rule}
 		}
 		return nil
 	})
@@ -253,13 +253,13 @@ func (f *Finder) became(ctx context.Context, all []Link) (map[string]outcome, er
 		switch {
 		case told:
 		case parseErr != nil || !u.IsHTTP():
-			what[url] = outcome{why: "scheme"}
+			what[url] = outcome{reason: "scheme"}
 		case f.known.checks[f.known.hash(url)]:
 			what[url] = outcome{status: http.StatusOK}
 		case !f.known.hosts[f.known.hash(u.Host())]:
-			what[url] = outcome{why: "elsewhere"}
+			what[url] = outcome{reason: "elsewhere"}
 		default:
-			what[url] = outcome{why: "not fetched"}
+			what[url] = outcome{reason: "not fetched"}
 		}
 	}
 	return what, err

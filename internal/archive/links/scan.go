@@ -22,13 +22,13 @@ import (
 
 // pageLinks are the links of one visit to a page.
 type pageLinks struct {
-	url      string
-	metadata string // of the visit's record; "" where only crawl.log is there
-	via      *outlink
-	src      io.ReaderAt // the file, nil where there is none
-	name     string
-	size     int64
-	answer   int64 // where the answer's record begins
+	url        string
+	metadata   string // of the visit's record; "" where only crawl.log is there
+	via        *outlink
+	src        io.ReaderAt // the file, nil where there is none
+	name       string
+	size       int64
+	responseAt int64 // where the answer's record begins
 }
 
 // An outlink is a link as a metadata record has it.
@@ -39,7 +39,7 @@ type outlink struct {
 }
 
 // words are an anchor's.
-func (l *outlink) words(texts map[string]string) string {
+func (l *outlink) anchorText(texts map[string]string) string {
 	if l.kind != page.Anchor.String() {
 		return ""
 	}
@@ -115,8 +115,8 @@ func (f *Finder) eachPage(ctx context.Context, call func(*pageLinks) error) erro
 		return !strings.HasSuffix(name, ".warc.gz") && !strings.HasSuffix(name, ".warc.zst")
 	})
 	if err != nil || len(files) == 0 {
-		f.note("the crawl has no WARC files here: of each URL only the page is known that named it first")
-		return f.eachFirst(ctx, call)
+		f.addNote("the crawl has no WARC files here: of each URL only the page is known that named it first")
+		return f.eachFirstPage(ctx, call)
 	}
 	var total, done int64
 	sizes := map[string]int64{}
@@ -138,8 +138,8 @@ func (f *Finder) eachPage(ctx context.Context, call func(*pageLinks) error) erro
 	return nil
 }
 
-// eachFirst is eachPage by crawl.log alone.
-func (f *Finder) eachFirst(ctx context.Context, call func(*pageLinks) error) error {
+// eachFirstPage is eachPage by crawl.log alone.
+func (f *Finder) eachFirstPage(ctx context.Context, call func(*pageLinks) error) error {
 	return f.eachLine(ctx, "crawl.log", func(text []byte) error {
 		e, err := crawllog.Parse(text)
 		if err != nil || e.Via == "" || e.Has("robots") {
@@ -170,8 +170,8 @@ type scan struct {
 type extent struct{ at, length int64 }
 
 const (
-	worthSkipping = 8 << 10  // bytes of a record
-	tellEach      = 64 << 20 // bytes
+	minSkip          = 8 << 10  // bytes of a record
+	progressInterval = 64 << 20 // bytes
 )
 
 func (s *scan) run() error {
@@ -187,10 +187,10 @@ func (s *scan) run() error {
 	if err != nil {
 		return err
 	}
-	p := pageLinks{src: src, name: s.name, size: s.size, answer: -1}
+	p := pageLinks{src: src, name: s.name, size: s.size, responseAt: -1}
 	for told := int64(0); ; {
 		at := in.Offset()
-		if at-told >= tellEach {
+		if at-told >= progressInterval {
 			told = at
 			s.cfg.Progress(Progress{"warc", s.before + at, s.total})
 			if s.ctx.Err() != nil {
@@ -198,7 +198,7 @@ func (s *scan) run() error {
 			}
 		}
 		if n := s.skip(at); n > 0 {
-			p.answer = at
+			p.responseAt = at
 			in.SeekTo(at + n)
 			continue
 		}
@@ -207,13 +207,13 @@ func (s *scan) run() error {
 		case errors.Is(err, io.EOF), errors.Is(err, warc.ErrTorn) && strings.HasSuffix(s.name, ".open"):
 			return nil
 		case rec == nil:
-			s.note("a record in warc/" + s.name + " cannot be read: kumo verify says which")
+			s.addNote("a record in warc/" + s.name + " cannot be read: kumo verify says which")
 			in.Skip()
 			continue
 		}
 		switch rec.Fields["WARC-Type"] {
 		case "response", "revisit", "resource":
-			p.answer = at
+			p.responseAt = at
 		case "metadata":
 			if p.url = rec.Fields["WARC-Target-URI"]; s.isStale(p.url, rec.Fields["WARC-Date"]) {
 				continue
@@ -228,10 +228,10 @@ func (s *scan) run() error {
 
 // isStale reports whether a page was read again after a record's time.
 func (s *scan) isStale(url, date string) bool {
-	if len(s.known.last) == 0 {
+	if len(s.known.revisited) == 0 {
 		return false
 	}
-	last, again := s.known.last[s.known.hash(url)]
+	last, again := s.known.revisited[s.known.hash(url)]
 	if !again {
 		return false
 	}
@@ -245,7 +245,7 @@ func (s *scan) readIndex() error {
 	stem, _, _ := strings.Cut(final, ".warc")
 	index := "warc/" + stem + ".cdxj" + s.name[len(final):]
 	_, err := store.EachLineOf(s.cfg.Disk, s.path(index), func(line []byte, _ int64) error {
-		if x, err := warc.ParseIndexLine(line); err == nil && x.Length >= worthSkipping && x.File == final {
+		if x, err := warc.ParseIndexLine(line); err == nil && x.Length >= minSkip && x.File == final {
 			s.skips = append(s.skips, extent{x.Offset, x.Length})
 		}
 		return nil
@@ -270,14 +270,14 @@ const maxDecoded = 32 << 20 // bytes of a page that are read for the words of it
 // texts are the words of a page's links by URL, as far as its record has them.
 func (f *Finder) texts(p *pageLinks) map[string]string {
 	texts := map[string]string{}
-	if p.src == nil || p.answer < 0 {
+	if p.src == nil || p.responseAt < 0 {
 		return texts
 	}
 	in, err := warc.NewReader(p.src, p.size, p.name)
 	if err != nil {
 		return texts
 	}
-	in.SeekTo(p.answer)
+	in.SeekTo(p.responseAt)
 	rec, err := in.Next()
 	if err != nil || rec.Fields["WARC-Type"] != "response" || rec.Fields["WARC-Target-URI"] != p.url {
 		return texts

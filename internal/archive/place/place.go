@@ -149,45 +149,45 @@ type Uploader interface {
 }
 
 // A Prompter is a place that tries for long what fails, and can be had as one that soon says so.
-type Prompter interface {
-	// Prompt is the same place, for who tries again by himself and tells people meanwhile. It is closed with the other.
-	Prompt() Place
+type FastFailer interface {
+	// FailFast is the same place, for who tries again by himself and tells people meanwhile. It is closed with the other.
+	FailFast() Place
 }
 
-// Prompt is a place that soon says that it fails.
-func Prompt(p Place) Place {
-	if patient, is := p.(Prompter); is {
-		return patient.Prompt()
+// FailFast is a place that soon says that it fails.
+func FailFast(p Place) Place {
+	if patient, is := p.(FastFailer); is {
+		return patient.FailFast()
 	}
 	return p
 }
 
 // An Asker is a place behind a server that is asked for nothing before it is used.
-type Asker interface {
-	// Ask asks once whether the place is there, so that what is wrong with its URL or the credentials is known.
-	Ask(ctx context.Context) error
+type Prober interface {
+	// Probe asks once whether the place is there, so that what is wrong with its URL or the credentials is known.
+	Probe(ctx context.Context) error
 }
 
-// Ask asks a place that is an [Asker] whether it is there; any other is.
-func Ask(ctx context.Context, p Place) error {
-	if a, is := p.(Asker); is {
-		return a.Ask(ctx)
+// Probe asks a place that is an [Asker] whether it is there; any other is.
+func Probe(ctx context.Context, p Place) error {
+	if a, is := p.(Prober); is {
+		return a.Probe(ctx)
 	}
 	return nil
 }
 
-// Passing marks an error of a place as one that may be over later, though nobody changes what was asked for: its server
+// Transient marks an error of a place as one that may be over later, though nobody changes what was asked for: its server
 // is not reached, is busy, or takes nothing yet.
-func Passing(err error) error { return &passing{err} }
+func Transient(err error) error { return &transientError{err} }
 
-type passing struct{ error }
+type transientError struct{ error }
 
-func (p *passing) Unwrap() error { return p.error }
+func (p *transientError) Unwrap() error { return p.error }
 
-// Passes reports whether an error of a place may be over later: it was marked as [Passing], says that there is no room,
+// IsTransient reports whether an error of a place may be over later: it was marked as [Passing], says that there is no room,
 // or comes from a folder whose server is away.
-func Passes(err error) bool {
-	if _, is := errors.AsType[*passing](err); is {
+func IsTransient(err error) bool {
+	if _, is := errors.AsType[*transientError](err); is {
 		return true
 	}
 	return slices.ContainsFunc([]error{syscall.ENOSPC, syscall.EIO, syscall.ESTALE, syscall.ENOTCONN, syscall.ETIMEDOUT,
@@ -216,7 +216,7 @@ func Upload(ctx context.Context, p Place, name string, src io.ReaderAt, size int
 	}
 	defer w.Abort()
 	digest := sha256.New()
-	in := Stoppable(ctx, io.NewSectionReader(src, 0, size))
+	in := NewContextReader(ctx, io.NewSectionReader(src, 0, size))
 	n, err := io.Copy(io.MultiWriter(w, digest), in)
 	if err == nil && n < size {
 		err = fmt.Errorf("it ends at byte %d: %w", n, io.ErrUnexpectedEOF)
@@ -230,15 +230,15 @@ func Upload(ctx context.Context, p Place, name string, src io.ReaderAt, size int
 	return w.Close()
 }
 
-// Stoppable is a reader whose reads fail once the context has ended.
-func Stoppable(ctx context.Context, r io.Reader) io.Reader { return &stoppable{ctx, r} }
+// NewContextReader is a reader whose reads fail once the context has ended.
+func NewContextReader(ctx context.Context, r io.Reader) io.Reader { return &contextReader{ctx, r} }
 
-type stoppable struct {
+type contextReader struct {
 	ctx context.Context
 	io.Reader
 }
 
-func (s *stoppable) Read(b []byte) (int, error) {
+func (s *contextReader) Read(b []byte) (int, error) {
 	if err := s.ctx.Err(); err != nil {
 		return 0, err
 	}

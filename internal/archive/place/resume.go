@@ -12,7 +12,7 @@ import (
 const resumeTries = 6
 
 // A Resumed is a reader of a part of a file that opens the file again, where it stands, when a read has failed.
-type Resumed struct {
+type ResumingReader struct {
 	Ctx     context.Context
 	At, End int64         // in the file
 	Pause   time.Duration // before it is opened again; then twice as long
@@ -20,8 +20,8 @@ type Resumed struct {
 	Reopen func() (io.ReadCloser, error)
 	// Check looks at what was read, which At is behind; nil: nothing does. Its error ends the reader.
 	Check func(b []byte) error
-	// Lasting reports whether it is of no use to try again after an error.
-	Lasting func(err error) bool
+	// IsPermanent reports whether it is of no use to try again after an error.
+	IsPermanent func(err error) bool
 	// Explain makes the error that Read returns.
 	Explain func(err error) error
 
@@ -29,7 +29,7 @@ type Resumed struct {
 	closed bool
 }
 
-func (r *Resumed) Read(b []byte) (int, error) {
+func (r *ResumingReader) Read(b []byte) (int, error) {
 	if r.closed {
 		return 0, fs.ErrClosed
 	}
@@ -51,7 +51,7 @@ func (r *Resumed) Read(b []byte) (int, error) {
 		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF // it was longer when it was opened
 		}
-		if try == resumeTries || r.Ctx.Err() != nil || r.Lasting(err) {
+		if try == resumeTries || r.Ctx.Err() != nil || r.IsPermanent(err) {
 			return 0, r.Explain(err)
 		}
 		if err := Sleep(r.Ctx, pause); err != nil {
@@ -61,7 +61,7 @@ func (r *Resumed) Read(b []byte) (int, error) {
 }
 
 // read reads once, and gives the body up when that fails.
-func (r *Resumed) read(b []byte) (int, error) {
+func (r *ResumingReader) read(b []byte) (int, error) {
 	if err := r.Ctx.Err(); err != nil {
 		return 0, err
 	}
@@ -81,7 +81,7 @@ func (r *Resumed) read(b []byte) (int, error) {
 }
 
 // Close lets go of the file.
-func (r *Resumed) Close() error {
+func (r *ResumingReader) Close() error {
 	r.closed = true
 	body := r.Body
 	if r.Body = nil; body == nil {

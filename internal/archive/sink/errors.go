@@ -12,20 +12,20 @@ import (
 	"kumo/internal/base/advice"
 )
 
-type temporary struct{ error }
+type temporaryError struct{ error }
 
-func (t *temporary) Unwrap() error { return t.error }
+func (t *temporaryError) Unwrap() error { return t.error }
 
 // Temporary marks an error that may be over when the same is done again.
-func Temporary(err error) error { return &temporary{err} }
+func Temporary(err error) error { return &temporaryError{err} }
 
 // IsTemporary reports whether an error may be over when the same is done again: one that is marked so, or that says
 // that a server was not reached or went away.
 func IsTemporary(err error) bool {
-	if _, is := errors.AsType[*lasting](err); is {
+	if _, is := errors.AsType[*permanentError](err); is {
 		return false
 	}
-	if _, is := errors.AsType[*temporary](err); is {
+	if _, is := errors.AsType[*temporaryError](err); is {
 		return true
 	}
 	_, is := errors.AsType[net.Error](err)
@@ -35,7 +35,7 @@ func IsTemporary(err error) bool {
 // Redact is a sink's URL without its password.
 func Redact(at string) string {
 	if u, err := url.Parse(at); err == nil {
-		return Hide(u)
+		return RedactURL(u)
 	}
 	if scheme, rest, is := strings.Cut(at, "://"); is {
 		return scheme + "://" + rest[strings.LastIndexByte(rest, '@')+1:]
@@ -43,8 +43,8 @@ func Redact(at string) string {
 	return at
 }
 
-// Hide is a URL without its passwords: the user's, and those among its parameters.
-func Hide(u *url.URL) string {
+// RedactURL is a URL without its passwords: the user's, and those among its parameters.
+func RedactURL(u *url.URL) string {
 	query, secret := u.Query(), false
 	for name := range query {
 		if strings.Contains(strings.ToLower(name), "password") {
@@ -83,8 +83,8 @@ type Retry struct {
 	Sink
 	Wait func(context.Context, time.Duration) error // returns after a time, or with the context's error
 	Now  func() time.Time
-	// Most is how long a batch is tried; 0 is without end.
-	Most time.Duration
+	// MaxTime is how long a batch is tried; 0 is without end.
+	MaxTime time.Duration
 	// Failed is told of each failure that a pause follows; nil: nobody is.
 	Failed func(err error, pause time.Duration)
 }
@@ -102,7 +102,7 @@ func (r *Retry) Do(ctx context.Context, f func() error) error {
 		if err == nil || ctx.Err() != nil || !IsTemporary(err) {
 			return err
 		}
-		if tried := r.Now().Sub(begin); r.Most > 0 && tried+pause > r.Most {
+		if tried := r.Now().Sub(begin); r.MaxTime > 0 && tried+pause > r.MaxTime {
 			return fmt.Errorf("%w (tried for %v)", err, tried.Round(time.Second))
 		}
 		if r.Failed != nil {

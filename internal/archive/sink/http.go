@@ -18,20 +18,20 @@ import (
 // An HTTP is a server that takes records by HTTP.
 type HTTP struct {
 	At     string // for people
-	words  Words
+	hints  Hints
 	server string
 	user   *url.Userinfo
 	client *http.Client
 }
 
-// Words are what a kind of server is called, and what is to be done where it refuses something.
-type Words struct {
-	Name   string // as in "is it OpenSearch that is running there?"
-	Port   string // if the URL has none
-	Login  string // it wants to know who asks
-	Rights string // it does not permit it
-	Gone   string // there is no such thing any more
-	Other  string // it refuses what it is given
+// Hints are what a kind of server is called, and what is to be done where it refuses something.
+type Hints struct {
+	Name    string // as in "is it OpenSearch that is running there?"
+	Port    string // if the URL has none
+	Login   string // it wants to know who asks
+	Rights  string // it does not permit it
+	Missing string // there is no such thing any more
+	Other   string // it refuses what it is given
 }
 
 // Forms of what is sent, and of answers.
@@ -41,14 +41,14 @@ const (
 )
 
 const (
-	mostAnswer  = 64 << 20 // bytes
+	maxResponse = 64 << 20 // bytes
 	idleTimeout = time.Minute
 )
 
 // NewHTTP is the server of a sink's URL, SCHEME://USER:PASSWORD@HOST:PORT/... or SCHEME+https://...?ca=FILE. Of a
 // request and its answer it waits for so long.
-func NewHTTP(at *url.URL, timeout time.Duration, words Words) (*HTTP, error) {
-	h := &HTTP{At: Hide(at), words: words, user: at.User}
+func NewHTTP(at *url.URL, timeout time.Duration, words Hints) (*HTTP, error) {
+	h := &HTTP{At: RedactURL(at), hints: words, user: at.User}
 	scheme, isTLS := "http://", strings.HasSuffix(at.Scheme, "+https")
 	if isTLS {
 		scheme = "https://"
@@ -73,13 +73,13 @@ func NewHTTP(at *url.URL, timeout time.Duration, words Words) (*HTTP, error) {
 }
 
 // An Answer is an error: what a server says that refuses something.
-type Answer struct {
+type StatusError struct {
 	Status int
 	Text   string // "" if it says nothing in words
 	Body   []byte
 }
 
-func (a *Answer) Error() string {
+func (a *StatusError) Error() string {
 	if a.Text == "" {
 		return fmt.Sprintf("it answers %d", a.Status)
 	}
@@ -87,7 +87,7 @@ func (a *Answer) Error() string {
 }
 
 // IsBusy reports whether the server has too much to do, or something in front of it is not there.
-func (a *Answer) IsBusy() bool {
+func (a *StatusError) IsBusy() bool {
 	return a.Status == http.StatusTooManyRequests || a.Status/100 == 5 || a.Status == http.StatusRequestTimeout
 }
 
@@ -113,12 +113,12 @@ func (h *HTTP) Do(ctx context.Context, method, path, form string, body []byte) (
 		return nil, nil, Temporary(err)
 	}
 	defer resp.Body.Close()
-	data, err := io.ReadAll(io.LimitReader(resp.Body, mostAnswer))
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxResponse))
 	switch {
 	case err != nil:
 		return nil, nil, Temporary(err)
 	case resp.StatusCode/100 != 2:
-		return nil, nil, &Answer{Status: resp.StatusCode, Text: firstLine(data), Body: data}
+		return nil, nil, &StatusError{Status: resp.StatusCode, Text: firstLine(data), Body: data}
 	case resp.StatusCode == http.StatusNoContent:
 		data = nil
 	}
@@ -140,24 +140,24 @@ func (h *HTTP) Close() error {
 // Explain says what went wrong with what, whether it may be over, and what to do.
 func (h *HTTP) Explain(doing string, err error) error {
 	said := fmt.Errorf("%s %s: %w", doing, h.At, err)
-	if do := Untrusted(err); do != "" {
-		return Lasting(advice.With(said, do))
+	if do := TLSAdvice(err); do != "" {
+		return Permanent(advice.With(said, do))
 	}
-	a, is := errors.AsType[*Answer](err)
+	a, is := errors.AsType[*StatusError](err)
 	switch {
 	case !is && IsTemporary(err):
-		return Temporary(advice.With(said, "is "+h.words.Name+" running there, with http or (+https) https, and may this "+
+		return Temporary(advice.With(said, "is "+h.hints.Name+" running there, with http or (+https) https, and may this "+
 			"machine reach it?"))
 	case !is:
-		return advice.With(said, "is it "+h.words.Name+" that is running there?")
+		return advice.With(said, "is it "+h.hints.Name+" that is running there?")
 	case a.IsBusy():
 		return Temporary(said)
 	case a.Status == http.StatusUnauthorized:
-		return advice.With(said, h.words.Login)
+		return advice.With(said, h.hints.Login)
 	case a.Status == http.StatusForbidden:
-		return advice.With(said, h.words.Rights)
+		return advice.With(said, h.hints.Rights)
 	case a.Status == http.StatusNotFound:
-		return advice.With(said, h.words.Gone)
+		return advice.With(said, h.hints.Missing)
 	}
-	return advice.With(said, h.words.Other)
+	return advice.With(said, h.hints.Other)
 }

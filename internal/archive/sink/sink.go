@@ -142,8 +142,8 @@ type Sink interface {
 	Close() error
 }
 
-// ErrLost is what a sink says that has lost what it had: all is to be sent again, from the beginning.
-var ErrLost = errors.New("what was there is lost")
+// ErrDataLost is what a sink says that has lost what it had: all is to be sent again, from the beginning.
+var ErrDataLost = errors.New("what was there is lost")
 
 // A Lister is a Sink that can say what it has.
 type Lister interface {

@@ -66,7 +66,7 @@ func TestRetry(t *testing.T) {
 			t.Errorf("pauses %v", c.pauses)
 		}
 	}
-	m.Down, r.Most = sinktest.ErrFailed, time.Minute
+	m.Down, r.MaxTime = sinktest.ErrFailed, time.Minute
 	begin := c.now
 	if err := r.Put(t.Context(), batch); !errors.Is(err, sinktest.ErrFailed) || c.now.Sub(begin) > time.Minute {
 		t.Errorf("%v after %v", err, c.now.Sub(begin))

@@ -26,28 +26,28 @@ func TLS(at *url.URL, is bool) (*tls.Config, error) {
 		}
 		return nil, nil
 	case !is:
-		return nil, advice.Usage("%s: ?ca= is for TLS: say %s+https, or kafka+tls", Hide(at), at.Scheme)
+		return nil, advice.Usage("%s: ?ca= is for TLS: say %s+https, or kafka+tls", RedactURL(at), at.Scheme)
 	}
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return nil, advice.Usage("%s: ?ca=: %w", Hide(at), err)
+		return nil, advice.Usage("%s: ?ca=: %w", RedactURL(at), err)
 	}
 	trusted := x509.NewCertPool()
 	if !trusted.AppendCertsFromPEM(data) {
-		return nil, advice.Usage("%s: ?ca=: %s has no certificate in PEM", Hide(at), file)
+		return nil, advice.Usage("%s: ?ca=: %s has no certificate in PEM", RedactURL(at), file)
 	}
 	return &tls.Config{RootCAs: trusted}, nil
 }
 
-// WithoutTLS is a URL's query without what TLS reads.
-func WithoutTLS(at *url.URL) url.Values {
+// QueryWithoutTLS is a URL's query without what TLS reads.
+func QueryWithoutTLS(at *url.URL) url.Values {
 	query := at.Query()
 	query.Del(caKey)
 	return query
 }
 
-// Untrusted says what to do about an error of TLS: "" if it is none.
-func Untrusted(err error) string {
+// TLSAdvice says what to do about an error of TLS: "" if it is none.
+func TLSAdvice(err error) string {
 	_, unknown := errors.AsType[x509.UnknownAuthorityError](err)
 	_, name := errors.AsType[x509.HostnameError](err)
 	_, invalid := errors.AsType[x509.CertificateInvalidError](err)
@@ -68,9 +68,9 @@ func Untrusted(err error) string {
 	return ""
 }
 
-type lasting struct{ error }
+type permanentError struct{ error }
 
-func (l *lasting) Unwrap() error { return l.error }
+func (l *permanentError) Unwrap() error { return l.error }
 
-// Lasting marks an error that is not over when the same is done again, whatever it is made of.
-func Lasting(err error) error { return &lasting{err} }
+// Permanent marks an error that is not over when the same is done again, whatever it is made of.
+func Permanent(err error) error { return &permanentError{err} }

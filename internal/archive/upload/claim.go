@@ -16,25 +16,25 @@ import (
 	"kumo/internal/base/advice"
 )
 
-// ErrTaken is a place that is another crawl's.
-var ErrTaken = errors.New("is used by")
+// ErrInUse is a place that is another crawl's.
+var ErrInUse = errors.New("is used by")
 
 // ErrRefused is a place that turned out, when it could be reached at last, not to be for this crawl.
 var ErrRefused = errors.New("the place is not for this crawl")
 
-// ErrFree says of such an end that the folder, whose place never was the crawl's, may have another one.
-var ErrFree = errors.New("the folder may have another place")
+// ErrRelocatable says of such an end that the folder, whose place never was the crawl's, may have another one.
+var ErrRelocatable = errors.New("the folder may have another place")
 
 // A refusal is such an error. It is no usage error: the crawl has started.
-type refusal struct {
+type refusedError struct {
 	why  error
 	free bool // the place never was the crawl's
 }
 
-func (r *refusal) Error() string { return r.why.Error() }
+func (r *refusedError) Error() string { return r.why.Error() }
 
-func (r *refusal) Is(target error) bool {
-	return target == ErrRefused || target == ErrFree && r.free || target == ErrTaken && errors.Is(r.why, ErrTaken)
+func (r *refusedError) Is(target error) bool {
+	return target == ErrRefused || target == ErrRelocatable && r.free || target == ErrInUse && errors.Is(r.why, ErrInUse)
 }
 
 // CheckHere checks whether a place can be the crawl's, by its folder alone.
@@ -61,11 +61,11 @@ func Check(ctx context.Context, cfg Config) error {
 // would keep all crawls out. The mark is written only to a place that is empty or the crawl's own, and is read again
 // before each round of uploads.
 type claim struct {
-	cfg   *Config
-	link  *away.Link
-	mark  away.Mark
-	fresh bool        // this process was the first to mark the place
-	made  atomic.Bool // the place is the crawl's
+	cfg         *Config
+	link        *away.Link
+	mark        away.Mark
+	created     bool        // this process was the first to mark the place
+	established atomic.Bool // the place is the crawl's
 }
 
 // read reads the folder's link to its place; nil if there is none yet. A link to a place that has received nothing can
@@ -78,7 +78,7 @@ func (c *claim) read() (*away.Link, error) {
 		return nil, err
 	case c.cfg.Fresh && link.Place == p.URL() && !link.Pending:
 		return nil, advice.Usage("the place %s %w the crawl in %s, which --fresh sets aside: name another", p.URL(),
-			ErrTaken, dir)
+			ErrInUse, dir)
 	case c.cfg.Fresh, link.Pending && link.Place != p.URL():
 		return nil, nil
 	case link.Place != p.URL():
@@ -88,8 +88,8 @@ func (c *claim) read() (*away.Link, error) {
 	return link, nil
 }
 
-// make makes the place the crawl's. Writing the mark shows that the place can be written to.
-func (c *claim) make(ctx context.Context) error {
+// establish makes the place the crawl's. Writing the mark shows that the place can be written to.
+func (c *claim) establish(ctx context.Context) error {
 	if l, is := c.cfg.Place.(place.Locker); is {
 		unlock, err := l.Lock(ctx, "crawl")
 		if err != nil {
@@ -103,7 +103,7 @@ func (c *claim) make(ctx context.Context) error {
 	if err := c.writeLink(); err != nil {
 		return err
 	}
-	mark := self(c.cfg, c.link)
+	mark := crawlMark(c.cfg, c.link)
 	mark.Open = true
 	if err := mark.Write(ctx, c.cfg.Place); err != nil {
 		return fmt.Errorf("the place %s cannot be written to: %w", c.cfg.Place.URL(), err)
@@ -114,10 +114,10 @@ func (c *claim) make(ctx context.Context) error {
 		if err := l.Write(c.cfg.Disk, c.cfg.Dir); err != nil { // it is tried again
 			return err
 		}
-		c.fresh, c.link = true, &l
+		c.created, c.link = true, &l
 	}
 	c.mark = mark
-	c.made.Store(true)
+	c.established.Store(true)
 	return nil
 }
 
@@ -133,17 +133,17 @@ func (c *claim) writeLink() error {
 	return c.link.Write(c.cfg.Disk, c.cfg.Dir)
 }
 
-// makeLate makes a place the crawl's that could not be reached at the start.
-func (c *claim) makeLate(ctx context.Context) error {
-	if c.made.Load() {
+// establishLate makes a place the crawl's that could not be reached at the start.
+func (c *claim) establishLate(ctx context.Context) error {
+	if c.established.Load() {
 		return nil
 	}
-	err := place.Ask(ctx, c.cfg.Place)
+	err := place.Probe(ctx, c.cfg.Place)
 	if err == nil {
-		err = c.make(ctx)
+		err = c.establish(ctx)
 	}
 	if advice.IsUsage(err) {
-		return &refusal{fmt.Errorf("%w; nothing is brought there", err), c.link.Pending}
+		return &refusedError{fmt.Errorf("%w; nothing is brought there", err), c.link.Pending}
 	}
 	return err
 }
@@ -153,11 +153,11 @@ func (c *claim) makeLate(ctx context.Context) error {
 func (u *Uploader) Release(ctx context.Context) error { return u.claim.release(ctx) }
 
 func (c *claim) release(ctx context.Context) error {
-	if !c.fresh {
+	if !c.created {
 		return nil
 	}
 	m, err := away.ReadMark(ctx, c.cfg.Place)
-	if err == nil && m != nil && m.Is(&c.mark) {
+	if err == nil && m != nil && m.SameCrawl(&c.mark) {
 		err = c.cfg.Place.Remove(ctx, away.MarkName)
 	}
 	if err != nil {
@@ -167,8 +167,8 @@ func (c *claim) release(ctx context.Context) error {
 	return c.link.Write(c.cfg.Disk, c.cfg.Dir)
 }
 
-// self is the mark of the crawl in this folder.
-func self(cfg *Config, link *away.Link) away.Mark {
+// crawlMark is the mark of the crawl in this folder.
+func crawlMark(cfg *Config, link *away.Link) away.Mark {
 	m := away.Mark{Crawl: cfg.Crawl, ID: link.ID, Folder: cfg.Dir, Time: time.Now().UTC().Truncate(time.Second)}
 	if dir, err := filepath.Abs(cfg.Dir); err == nil {
 		m.Folder = dir
@@ -181,7 +181,7 @@ func self(cfg *Config, link *away.Link) away.Mark {
 func (c *claim) compare(ctx context.Context, link *away.Link) error {
 	p, dir := c.cfg.Place, c.cfg.Dir
 	mark, err := away.ReadMark(ctx, p)
-	if errors.Is(err, away.ErrUnreadable) && link != nil { // no other crawl would have been let in, if it was ours
+	if errors.Is(err, away.ErrMarkUnreadable) && link != nil { // no other crawl would have been let in, if it was ours
 		if link.Pending {
 			return c.checkEmpty(ctx)
 		}
@@ -196,12 +196,12 @@ func (c *claim) compare(ctx context.Context, link *away.Link) error {
 	case mark == nil:
 		return nil
 	case link == nil || link.ID != mark.ID:
-		return advice.Usage("the place %s %w %s: name another", p.URL(), ErrTaken, mark)
+		return advice.Usage("the place %s %w %s: name another", p.URL(), ErrInUse, mark)
 	}
-	if own := self(c.cfg, link); !own.Is(mark) && own.Machine == mark.Machine {
+	if own := crawlMark(c.cfg, link); !own.SameCrawl(mark) && own.Machine == mark.Machine {
 		if other, err := away.ReadLink(mark.Folder); err == nil && other != nil && other.ID == link.ID {
 			return advice.Usage("the place %s %w %s, of which %s is a copy: go on with that, or remove it", p.URL(),
-				ErrTaken, mark, dir)
+				ErrInUse, mark, dir)
 		}
 	}
 	return nil
@@ -241,12 +241,12 @@ func (c *claim) complete(ctx context.Context) error {
 func (c *claim) check(ctx context.Context) error {
 	m, err := away.ReadMark(ctx, c.cfg.Place)
 	switch {
-	case errors.Is(err, away.ErrUnreadable), err == nil && m == nil: // somebody has removed it
+	case errors.Is(err, away.ErrMarkUnreadable), err == nil && m == nil: // somebody has removed it
 		return c.mark.Write(ctx, c.cfg.Place)
 	case err != nil:
 		return err
-	case !m.Is(&c.mark):
-		return fmt.Errorf("the place %s %w %s now: nothing more is brought there", c.cfg.Place.URL(), ErrTaken, m)
+	case !m.SameCrawl(&c.mark):
+		return fmt.Errorf("the place %s %w %s now: nothing more is brought there", c.cfg.Place.URL(), ErrInUse, m)
 	}
 	return nil
 }

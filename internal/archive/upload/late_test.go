@@ -34,7 +34,7 @@ func newLateBed(t *testing.T) *lateBed {
 	b.p.SetDown(placetest.ErrFault)
 	b.cfg.Place = b.p
 	b.cfg.Failed = func(s stats.Uploads) { b.said = append(b.said, s.Summary()) }
-	b.cfg.Works = func(stats.Uploads) { b.said = append(b.said, "works") }
+	b.cfg.Recovered = func(stats.Uploads) { b.said = append(b.said, "works") }
 	return b
 }
 
@@ -79,8 +79,8 @@ func TestAPlaceThatComesUpLater(t *testing.T) {
 		b.p.SetDown(nil)
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if got := u.Status(); got.Files != 2 || got.Why != "" || fmt.Sprint(b.said) != "[works]" || u.Late() != nil {
-			t.Errorf("%+v, late by %v; it has said %q", got, u.Late(), b.said)
+		if got := u.Status(); got.Files != 2 || got.Why != "" || fmt.Sprint(b.said) != "[works]" || u.NotReady() != nil {
+			t.Errorf("%+v, late by %v; it has said %q", got, u.NotReady(), b.said)
 		}
 		if l := b.link(); l.Pending {
 			t.Errorf("the folder says %+v", l)
@@ -99,7 +99,7 @@ func TestAPlaceThatTurnsOutToBeAnothers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, drop := range []bool{false, true} {
 			b := newLateBed(t)
-			b.cfg.Drop = drop
+			b.cfg.RemoveUploaded = drop
 			b.close(0, "first")
 			u := b.open()
 			m := &away.Mark{Crawl: "other", ID: "x", Machine: "m", Folder: "/f"}
@@ -111,7 +111,7 @@ func TestAPlaceThatTurnsOutToBeAnothers(t *testing.T) {
 			b.p.SetDown(nil)
 			time.Sleep(time.Hour)
 			b.close(1, "second")
-			u.Look()
+			u.FileClosed()
 			synctest.Wait()
 			if got := u.Status(); got.Waiting != 4 || got.Next != 0 || len(b.said) != 1 ||
 				!strings.Contains(b.said[0], `is used by the crawl "other" of the folder /f on m: name another; nothing is `+
@@ -120,7 +120,7 @@ func TestAPlaceThatTurnsOutToBeAnothers(t *testing.T) {
 			}
 			u.End(time.Hour)
 			err := <-ran
-			if !errors.Is(err, ErrWaits) || !errors.Is(err, ErrRefused) || !errors.Is(err, ErrFree) || advice.IsUsage(err) ||
+			if !errors.Is(err, ErrIncomplete) || !errors.Is(err, ErrRefused) || !errors.Is(err, ErrRelocatable) || advice.IsUsage(err) ||
 				!strings.Contains(err.Error(), "4 files (") {
 				t.Errorf("it ends with %v", err)
 			}
@@ -156,7 +156,7 @@ func TestAPlaceThatHasBecomeAnothers(t *testing.T) {
 		}
 		b.p.SetDown(nil)
 		u.End(time.Hour)
-		if err := u.Run(t.Context()); !errors.Is(err, ErrRefused) || errors.Is(err, ErrFree) {
+		if err := u.Run(t.Context()); !errors.Is(err, ErrRefused) || errors.Is(err, ErrRelocatable) {
 			t.Errorf("it ends with %v", err)
 		}
 	})
@@ -209,13 +209,13 @@ func TestAPlaceThatTurnsOutToBeDenied(t *testing.T) {
 		b.p.SetDown(fmt.Errorf("the store does not permit it: %w", os.ErrPermission))
 		go func() { ran <- u.Run(t.Context()) }()
 		synctest.Wait()
-		if got := u.Status(); got.Next != mostPause || len(b.said) != 1 ||
+		if got := u.Status(); got.Next != maxPause || len(b.said) != 1 ||
 			!strings.Contains(b.said[0], "does not permit it") {
 			t.Errorf("%+v; it has said %q", got, b.said)
 		}
 		began := time.Now()
 		u.End(time.Hour)
-		if err := <-ran; !errors.Is(err, ErrWaits) || !errors.Is(err, os.ErrPermission) || time.Since(began) > time.Second {
+		if err := <-ran; !errors.Is(err, ErrIncomplete) || !errors.Is(err, os.ErrPermission) || time.Since(began) > time.Second {
 			t.Errorf("after %v it ends with %v", time.Since(began), err)
 		}
 		b.p.SetDown(nil)
@@ -249,7 +249,7 @@ func TestWhatIsWrongIsSaidThoughThePlaceIsDown(t *testing.T) {
 	if err := Check(t.Context(), other); !advice.IsUsage(err) || !strings.Contains(err.Error(), "name another folder") {
 		t.Errorf("another place: %v", err)
 	}
-	if err := Check(t.Context(), b.cfg); advice.IsUsage(err) || !place.Passes(err) {
+	if err := Check(t.Context(), b.cfg); advice.IsUsage(err) || !place.IsTransient(err) {
 		t.Errorf("its own: %v", err)
 	}
 }

@@ -16,9 +16,9 @@ import (
 // Invariants: a file is in the log when it is in the place, as digests have shown. The manifest lists files of the log
 // only. A torn last line of the log is cut off before the next one is written.
 type ledger struct {
-	cfg    *Config
-	report *report
-	there  *away.Manifest // files of the log
+	cfg      *Config
+	report   *report
+	manifest *away.Manifest // files of the log
 
 	logMu    sync.Mutex // guards log and complete
 	log      int64      // bytes of the folder's log that are whole lines
@@ -27,7 +27,7 @@ type ledger struct {
 	mu       sync.Mutex      // guards unlisted
 	unlisted map[string]bool // files that came since this process wrote the manifest; nil: it has not yet
 	listed   bool            // the manifest lists all files; only Run's
-	news     []string        // files that came since it was written; only Run's
+	added    []string        // files that came since it was written; only Run's
 }
 
 // record writes into the folder's log that files are in the place.
@@ -56,7 +56,7 @@ func (l *ledger) record(came ...away.Entry) (err error) {
 	}
 	l.log += int64(len(lines))
 	for _, e := range came {
-		had := l.there.Parts(e.Name)
+		had := l.manifest.Parts(e.Name)
 		l.put(&e)
 		l.report.replaced(&e, had)
 		if len(had) > 0 && away.IsPart(had[len(had)-1].Name) && !away.IsPart(e.Name) {
@@ -70,25 +70,25 @@ func (l *ledger) record(came ...away.Entry) (err error) {
 func (l *ledger) put(e *away.Entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.there.Put(*e)
+	l.manifest.Put(*e)
 	if l.unlisted != nil {
 		l.unlisted[e.Name] = true
 	}
 }
 
-// list writes the place's manifest if it lacks files, and returns those that came since the last time.
+// listFiles writes the place's manifest if it lacks files, and returns those that came since the last time.
 func (l *ledger) list(ctx context.Context) (news []string, written bool, err error) {
 	if l.listed {
 		return nil, false, nil
 	}
-	if err := away.WriteSmall(ctx, l.cfg.Place, away.ManifestName, l.there.Encode()); err != nil {
+	if err := away.WriteSmall(ctx, l.cfg.Place, away.ManifestName, l.manifest.Encode()); err != nil {
 		return nil, false, fmt.Errorf("%s: %w", away.ManifestName, err)
 	}
 	l.listed = true
 	l.mu.Lock()
 	l.unlisted = map[string]bool{}
 	l.mu.Unlock()
-	news, l.news = l.news, nil
+	news, l.added = l.added, nil
 	return news, true, nil
 }
 
@@ -96,14 +96,14 @@ func (l *ledger) list(ctx context.Context) (news []string, written bool, err err
 func (l *ledger) has(name string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_, is := l.there.Get(name)
+	_, is := l.manifest.Get(name)
 	if !is || l.unlisted == nil || l.unlisted[name] {
 		return false
 	}
 	if !isWARC(name) {
 		return true
 	}
-	_, is = l.there.Get(indexOf(name))
+	_, is = l.manifest.Get(indexOf(name))
 	return is && !l.unlisted[indexOf(name)]
 }
 
@@ -111,7 +111,7 @@ func (l *ledger) has(name string) bool {
 // do no harm.
 func (l *ledger) dropParts(ctx context.Context) {
 	for _, name := range l.complete {
-		if len(l.there.Parts(name)) > 1 {
+		if len(l.manifest.Parts(name)) > 1 {
 			continue
 		}
 		_ = l.cfg.Place.Remove(ctx, away.PartsDir+"/"+name)

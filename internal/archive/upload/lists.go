@@ -15,8 +15,8 @@ import (
 	"kumo/internal/state/store"
 )
 
-// mostUnsent is the growth of lists at which parts of them are uploaded, even if no WARC file is.
-const mostUnsent = 64 << 20
+// maxUnsent is the growth of lists at which parts of them are uploaded, even if no WARC file is.
+const maxUnsent = 64 << 20
 
 // lists guards the uploads of lists in parts while they grow.
 //
@@ -29,8 +29,8 @@ type lists struct {
 	ledger interface {
 		record(...away.Entry) error
 	}
-	there *away.Manifest
-	joins map[string]bool // whether lists continue what the place has, of those for which that is known; only Run's
+	there      *away.Manifest
+	contiguous map[string]bool // whether lists continue what the place has, of those for which that is known; only Run's
 
 	mu            sync.Mutex       // guards the fields below
 	durable, sent map[string]int64 // lengths that do not change any more, and that this process has uploaded in parts
@@ -41,7 +41,7 @@ type lists struct {
 // include its lines. Durable does not wait.
 func (u *Uploader) Durable(marks []store.Mark) {
 	if u.lists.grow(marks) {
-		u.Look()
+		u.FileClosed()
 	}
 }
 
@@ -56,7 +56,7 @@ func (l *lists) grow(marks []store.Mark) bool {
 			grown += m.Length - l.sent[m.Name]
 		}
 	}
-	if grown <= mostUnsent || l.due {
+	if grown <= maxUnsent || l.due {
 		return false
 	}
 	l.due = true
@@ -101,10 +101,10 @@ func (l *lists) upload(ctx context.Context) (any bool, err error) {
 		return false, err
 	}
 	for _, e := range came {
-		if list, _, is := away.PartOf(e.Name); is {
-			l.joins[list] = true
+		if list, _, is := away.ParsePartName(e.Name); is {
+			l.contiguous[list] = true
 		} else {
-			l.joins[e.Name] = true
+			l.contiguous[e.Name] = true
 		}
 	}
 	l.mu.Lock()
@@ -126,12 +126,12 @@ func (l *lists) uploadPart(ctx context.Context, name string, to int64) (e away.E
 	from := l.there.Length(name)
 	at := away.PartName(name, from)
 	if from > 0 {
-		joins, known := l.joins[name]
+		joins, known := l.contiguous[name]
 		if !known {
 			if joins, err = l.continues(ctx, name, src); err != nil {
 				return e, err
 			}
-			l.joins[name] = joins
+			l.contiguous[name] = joins
 		}
 		if !joins { // until it is recorded
 			from, at = 0, name

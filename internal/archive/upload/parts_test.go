@@ -21,7 +21,7 @@ import (
 	"kumo/internal/state/store"
 )
 
-// list is what who reads the place alone has of a list, and how many files that are.
+// listFiles is what who reads the place alone has of a list, and how many files that are.
 func (b *bed) list(name string) (text string, parts int) {
 	b.Helper()
 	m, err := away.ReadManifest(b.Context(), b.at)
@@ -29,7 +29,7 @@ func (b *bed) list(name string) (text string, parts int) {
 		b.Fatal(err)
 	}
 	dir := b.TempDir()
-	disk := away.Alone(b.Context(), vfs.OS, dir, b.at, m)
+	disk := away.NewRemote(b.Context(), vfs.OS, dir, b.at, m)
 	name = filepath.Join(dir, name)
 	size, err := disk.Size(name)
 	if away.IsMissing(err) {
@@ -90,7 +90,7 @@ func TestListsAreThereAsFarAsRecordsAre(t *testing.T) {
 				safe = len(lines)
 				u.Durable(cut())
 				b.close(10*life+n, name)
-				u.Look()
+				u.FileClosed()
 				lines += "torn"
 				b.write("pages.jsonl", lines)
 				lines = lines[:safe]
@@ -249,7 +249,7 @@ func TestAListGrowsBeforeItIsNamed(t *testing.T) {
 				b.write("pages.jsonl", text)
 				u.Durable([]store.Mark{{Name: "pages.jsonl", Length: int64(len(text))}})
 				b.close(2*life+i, text)
-				u.Look()
+				u.FileClosed()
 				time.Sleep(time.Second / 2)
 				synctest.Wait()
 			}
@@ -282,8 +282,8 @@ func TestLinesComeFirstAtTheEnd(t *testing.T) {
 			if !meanwhile {
 				end()
 			}
-			u.Look()
-			if err := <-ran; !errors.Is(err, ErrWaits) {
+			u.FileClosed()
+			if err := <-ran; !errors.Is(err, ErrIncomplete) {
 				t.Errorf("it ended with %v", err)
 			}
 			m, err := away.ReadManifest(t.Context(), b.at)
@@ -319,7 +319,7 @@ func TestWhatIsThereIsNamed(t *testing.T) {
 				synctest.Wait()
 				b.close(0, "first")
 				r.times[away.ManifestName] = 1
-				u.Look()
+				u.FileClosed()
 				synctest.Wait()
 			}
 			if _, is := u.Manifest().Get(warc); !is || u.Has(warc) || u.Has(index) {
@@ -346,7 +346,7 @@ func TestListsComeByThemselves(t *testing.T) {
 		go func() { done <- u.Run(ctx) }()
 		synctest.Wait()
 		name := filepath.Join(b.dir, "pages.jsonl")
-		for _, size := range []int64{mostUnsent, mostUnsent + 1} {
+		for _, size := range []int64{maxUnsent, maxUnsent + 1} {
 			f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY, 0o600)
 			if err = errors.Join(err, f.Truncate(size), f.Close()); err != nil {
 				t.Fatal(err)
@@ -354,7 +354,7 @@ func TestListsComeByThemselves(t *testing.T) {
 			u.Durable([]store.Mark{{Name: "pages.jsonl", Length: size}, {Name: "warc/x.open", Length: 1 << 40}})
 			synctest.Wait()
 			info, err := b.at.Stat(t.Context(), away.PartName("pages.jsonl", 0))
-			if size > mostUnsent && (err != nil || info.Size != size) || size == mostUnsent && !away.IsMissing(err) {
+			if size > maxUnsent && (err != nil || info.Size != size) || size == maxUnsent && !away.IsMissing(err) {
 				t.Errorf("of %d bytes the place has %+v (%v)", size, info, err)
 			}
 		}

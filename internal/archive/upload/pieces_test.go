@@ -15,7 +15,7 @@ import (
 // manifest lists it, a WARC file when it lists its index, too.
 func TestALedgerListsWhatIsRecorded(t *testing.T) {
 	b := newBed(t)
-	l := &ledger{cfg: &b.cfg, report: &report{}, there: away.NewManifest()}
+	l := &ledger{cfg: &b.cfg, report: &report{}, manifest: away.NewManifest()}
 	entry := func(name string) away.Entry {
 		return away.Entry{Name: name, Size: 7, SHA256: hex.EncodeToString(make([]byte, 32))}
 	}
@@ -63,7 +63,7 @@ func TestAQueueOrdersFiles(t *testing.T) {
 	q := newQueue(&b.cfg, away.NewManifest())
 	q.tries["warc/news-00001-vm.cdxj"] = 2
 	names := func(ending bool) (all []string) {
-		todo, err := q.look(ending)
+		todo, err := q.scan(ending)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,7 +97,7 @@ func TestListsAreUploadedAsTheyGrow(t *testing.T) {
 	b := newBed(t)
 	b.write("pages.jsonl", "one\ntwo\nthr")
 	there, done := away.NewManifest(), recorded{}
-	l := &lists{cfg: &b.cfg, sender: &sender{&b.cfg, there}, ledger: &done, there: there, joins: map[string]bool{},
+	l := &lists{cfg: &b.cfg, sender: &sender{&b.cfg, there}, ledger: &done, there: there, contiguous: map[string]bool{},
 		durable: map[string]int64{}, sent: map[string]int64{}}
 	for _, c := range []struct {
 		length int64
@@ -118,7 +118,7 @@ func TestListsAreUploadedAsTheyGrow(t *testing.T) {
 	if there.Length("pages.jsonl") != 8 {
 		t.Errorf("%d bytes are in the place", there.Length("pages.jsonl"))
 	}
-	if !l.grow([]store.Mark{{Name: "pages.jsonl", Length: mostUnsent + 9}}) || !l.partsDue() {
+	if !l.grow([]store.Mark{{Name: "pages.jsonl", Length: maxUnsent + 9}}) || !l.partsDue() {
 		t.Error("much growth waits for a WARC file")
 	}
 }

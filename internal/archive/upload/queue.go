@@ -29,13 +29,13 @@ func newQueue(cfg *Config, there *away.Manifest) *queue {
 }
 
 // A waiting is a file in the queue for upload.
-type waiting struct {
+type pendingFile struct {
 	name string
 	size int64
 }
 
 // look lists the files that are to be uploaded.
-func (q *queue) look(ending bool) (todo []waiting, err error) {
+func (q *queue) scan(ending bool) (todo []pendingFile, err error) {
 	names, err := q.cfg.Disk.List(q.cfg.path("warc"))
 	if err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func (q *queue) look(ending bool) (todo []waiting, err error) {
 		}
 	}
 	if ending {
-		var grown []waiting // which go first: a process that is interrupted may not have time for all
+		var grown []pendingFile // which go first: a process that is interrupted may not have time for all
 		for _, name := range q.cfg.Grow {
 			if grown, err = q.add(grown, name, true); err != nil {
 				return nil, err
@@ -72,7 +72,7 @@ func (q *queue) look(ending bool) (todo []waiting, err error) {
 		}
 		todo = append(grown, todo...)
 	}
-	slices.SortStableFunc(todo, func(a, b waiting) int { return cmp.Compare(q.tries[a.name], q.tries[b.name]) })
+	slices.SortStableFunc(todo, func(a, b pendingFile) int { return cmp.Compare(q.tries[a.name], q.tries[b.name]) })
 	return todo, nil
 }
 
@@ -97,7 +97,7 @@ func (q *queue) closed(here map[string]bool, stem string) bool {
 }
 
 // add adds a file that is not in the place: with the size that it has here, and of one that grows, the same bytes.
-func (q *queue) add(todo []waiting, name string, grows bool) ([]waiting, error) {
+func (q *queue) add(todo []pendingFile, name string, grows bool) ([]pendingFile, error) {
 	there := q.done
 	if grows {
 		there = q.grown
@@ -125,12 +125,12 @@ func (q *queue) add(todo []waiting, name string, grows bool) ([]waiting, error) 
 		there[name] = true
 		return todo, nil
 	}
-	return append(todo, waiting{name, size}), nil
+	return append(todo, pendingFile{name, size}), nil
 }
 
-// Waiting returns the files of the crawl in a folder that its place lacks, by its manifest. It changes nothing.
-func Waiting(disk vfs.FS, dir string, grow []string, there *away.Manifest) (names []string, bytes int64, err error) {
-	todo, err := newQueue(&Config{Disk: disk, Dir: dir, Grow: grow}, there).look(true)
+// Pending returns the files of the crawl in a folder that its place lacks, by its manifest. It changes nothing.
+func Pending(disk vfs.FS, dir string, grow []string, there *away.Manifest) (names []string, bytes int64, err error) {
+	todo, err := newQueue(&Config{Disk: disk, Dir: dir, Grow: grow}, there).scan(true)
 	for _, f := range todo {
 		names, bytes = append(names, f.name), bytes+f.size
 	}
@@ -139,7 +139,7 @@ func Waiting(disk vfs.FS, dir string, grow []string, there *away.Manifest) (name
 
 // drop removes WARC files from the folder that the place has and lists, with Config.Drop. Their small indexes stay.
 func (q *queue) drop() error {
-	if !q.cfg.Drop {
+	if !q.cfg.RemoveUploaded {
 		return nil
 	}
 	names, err := q.cfg.Disk.List(q.cfg.path("warc"))

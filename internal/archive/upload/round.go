@@ -19,7 +19,7 @@ const perRound = 8
 
 // round uploads the first waiting files, lists them in the manifest, and drops files that the folder does not need any
 // more. After a failed upload it starts no other, unless the run ends, and still lists what was uploaded.
-func (u *Uploader) round(ctx context.Context, todo []waiting) error {
+func (u *Uploader) round(ctx context.Context, todo []pendingFile) error {
 	u.worst = 0
 	if err := u.claim.check(ctx); err != nil {
 		return err
@@ -29,7 +29,7 @@ func (u *Uploader) round(ctx context.Context, todo []waiting) error {
 		return err
 	}
 	if parts {
-		u.ledger.listed, u.last = false, time.Now()
+		u.ledger.listed, u.lastProgress = false, time.Now()
 	}
 	todo = todo[:min(len(todo), perRound)]
 	failed := make([]error, len(todo))
@@ -42,7 +42,7 @@ func (u *Uploader) round(ctx context.Context, todo []waiting) error {
 				failed[n] = errSkipped
 				return nil
 			}
-			if failed[n] = u.bring(ctx, f); failed[n] != nil {
+			if failed[n] = u.uploadFile(ctx, f); failed[n] != nil {
 				fails.Store(true)
 			}
 			return failed[n]
@@ -57,7 +57,7 @@ func (u *Uploader) round(ctx context.Context, todo []waiting) error {
 			}
 			continue
 		}
-		u.ledger.listed, u.last, u.ledger.news = false, time.Now(), append(u.ledger.news, f.name)
+		u.ledger.listed, u.lastProgress, u.ledger.added = false, time.Now(), append(u.ledger.added, f.name)
 		if slices.Contains(u.cfg.Grow, f.name) {
 			u.queue.grown[f.name] = true
 		} else {
@@ -69,7 +69,7 @@ func (u *Uploader) round(ctx context.Context, todo []waiting) error {
 		return errors.Join(err, listErr)
 	}
 	if written {
-		u.states.look(news)
+		u.states.manifestWritten(news)
 		u.ledger.dropParts(ctx)
 	}
 	return errors.Join(err, u.queue.drop())
@@ -78,7 +78,7 @@ func (u *Uploader) round(ctx context.Context, todo []waiting) error {
 var errSkipped = errors.New("another file has failed")
 
 // bring uploads a file, if it is not in the place, and records it.
-func (u *Uploader) bring(ctx context.Context, f waiting) error {
+func (u *Uploader) uploadFile(ctx context.Context, f pendingFile) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

@@ -21,8 +21,8 @@ type sender struct {
 	there *away.Manifest
 }
 
-// send uploads a file, unless the place has it: an earlier process may have ended before it recorded the file.
-func (s *sender) send(ctx context.Context, f waiting) (sum digest, err error) {
+// uploadFile uploads a file, unless the place has it: an earlier process may have ended before it recorded the file.
+func (s *sender) send(ctx context.Context, f pendingFile) (sum digest, err error) {
 	src, err := s.cfg.Disk.OpenAt(s.cfg.path(f.name))
 	if err != nil {
 		return sum, err
@@ -54,7 +54,7 @@ func (s *sender) put(ctx context.Context, name string, src io.ReaderAt, size int
 }
 
 // has reports whether a file that is not recorded is in the place.
-func (s *sender) has(ctx context.Context, f waiting, sum digest) (bool, error) {
+func (s *sender) has(ctx context.Context, f pendingFile, sum digest) (bool, error) {
 	if _, noted := s.there.Get(f.name); noted {
 		return false, nil // with other content
 	}

@@ -17,19 +17,19 @@ import (
 	"kumo/internal/state/store"
 )
 
-// leastGain is how many bytes a checkpoint must let the log be cut by to be brought to the place.
-const leastGain = 1 << 20
+// minGain is how many bytes a checkpoint must let the log be cut by to be brought to the place.
+const minGain = 1 << 20
 
 // A StatesConfig says how checkpoints are brought to a place.
 type StatesConfig struct {
-	Log   journal.Shipped
-	Least int64       // see States; default 1 MiB; negative: any, whatever it costs
-	Warn  func(error) // told that checkpoints do not come to the place, once until they do; may be nil
-	Told  func(Cut)   // of what was done; may be nil
+	Log     journal.Shipped
+	MinGain int64           // see States; default 1 MiB; negative: any, whatever it costs
+	Warn    func(error)     // told that checkpoints do not come to the place, once until they do; may be nil
+	OnTrim  func(TrimStats) // of what was done; may be nil
 }
 
 // A Cut is what was cut off a log, and what it has cost.
-type Cut struct {
+type TrimStats struct {
 	Files  int   // of checkpoints, that were brought to the place by this process
 	Bytes  int64 // in them
 	Log    int64 // bytes that were cut off
@@ -49,34 +49,34 @@ type States struct {
 	up  *Uploader
 	cfg StatesConfig
 
-	mu      sync.Mutex      // guards what follows
-	begun   bool            // it is known what is in the place
-	named   map[string]bool // record files that the place's manifest names; nil: it was not written yet
-	there   *away.State
-	must    bool    // what is there is not what the log was cut for: the next checkpoint is brought, whatever it costs
-	points  []point // checkpoints, the oldest first; of those whose records are all in the place, only the last
-	offered *offer  // to be brought; nil: none
-	trimmed journal.Position
-	cut     Cut
-	came    time.Time // when the newest checkpoint came; zero: not by this process
-	lacks   []string  // record files that are neither in the folder nor in the place
+	mu         sync.Mutex      // guards what follows
+	loaded     bool            // it is known what is in the place
+	listed     map[string]bool // record files that the place's manifest names; nil: it was not written yet
+	uploaded   *away.State
+	forceNext  bool          // what is there is not what the log was cut for: the next checkpoint is brought, whatever it costs
+	points     []point       // checkpoints, the oldest first; of those whose records are all in the place, only the last
+	pending    *pendingState // to be brought; nil: none
+	trimmed    journal.Position
+	stats      TrimStats
+	lastUpload time.Time // when the newest checkpoint came; zero: not by this process
+	missing    []string  // record files that are neither in the folder nor in the place
 
-	told map[string]bool // of these, those that were warned of
+	warned map[string]bool // of these, those that were warned of
 
-	poke chan struct{}
+	wakeup chan struct{}
 	// what belongs to other checkpoints than the newest is yet to be removed from the place; only Run's
-	untidy bool
-	sound  map[string]bool // files in the folder that were found to be those in the place
+	hasStale bool
+	verified map[string]bool // files in the folder that were found to be those in the place
 }
 
 // A point is a checkpoint, and the record files in which pages before it may be, of those that are not in the place.
 type point struct {
-	at    journal.Position
-	wants []string
+	at      journal.Position
+	missing []string
 }
 
 // An offer is a checkpoint whose files have second names.
-type offer struct {
+type pendingState struct {
 	at, relies journal.Position
 	files      []stateFile
 	sent       map[string]away.StateFile
@@ -84,13 +84,13 @@ type offer struct {
 
 // States has checkpoints brought to the place. It is called before Run.
 func (u *Uploader) States(cfg StatesConfig) *States {
-	if cfg.Least == 0 {
-		cfg.Least = leastGain
+	if cfg.MinGain == 0 {
+		cfg.MinGain = minGain
 	}
 	if cfg.Warn == nil {
 		cfg.Warn = func(error) {}
 	}
-	s := &States{up: u, cfg: cfg, poke: make(chan struct{}, 1), sound: map[string]bool{}, told: map[string]bool{}}
+	s := &States{up: u, cfg: cfg, wakeup: make(chan struct{}, 1), verified: map[string]bool{}, warned: map[string]bool{}}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.states = s
@@ -105,24 +105,24 @@ func (s *States) Checkpoint(at, relies journal.Position, marks []store.Mark) {
 	p := point{at: at}
 	for _, m := range marks {
 		if strings.HasPrefix(m.Name, "warc/") && m.Length > 0 {
-			p.wants = append(p.wants, strings.TrimSuffix(m.Name, ".open"))
+			p.missing = append(p.missing, strings.TrimSuffix(m.Name, ".open"))
 		}
 	}
 	s.points = append(s.points, p)
-	s.sift()
-	if !s.begun || s.offered != nil {
+	s.prunePoints()
+	if !s.loaded || s.pending != nil {
 		return
 	}
-	safe, there := s.safe(), s.there
-	if there != nil && !s.must && upTo(there) >= min(safe, at) { // it can be cut as it is
+	safe, there := s.safePosition(), s.uploaded
+	if there != nil && !s.forceNext && positionOf(there) >= min(safe, at) { // it can be cut as it is
 		return
 	}
-	files, cost, err := s.list()
+	files, cost, err := s.listFiles()
 	gain := s.cfg.Log.Trimmable(safe)
-	worth := gain > 0 && (gain >= max(cost, s.cfg.Least) || s.cfg.Least < 0)
-	if err == nil && (worth || s.must) {
+	worth := gain > 0 && (gain >= max(cost, s.cfg.MinGain) || s.cfg.MinGain < 0)
+	if err == nil && (worth || s.forceNext) {
 		if files, err = s.stage(files); err == nil {
-			s.offered = &offer{at: at, relies: relies, files: files, sent: map[string]away.StateFile{}}
+			s.pending = &pendingState{at: at, relies: relies, files: files, sent: map[string]away.StateFile{}}
 			s.wake()
 		}
 	}
@@ -131,23 +131,23 @@ func (s *States) Checkpoint(at, relies journal.Position, marks []store.Mark) {
 	}
 }
 
-// mostPoints bounds how many are kept: beyond that every second one is forgotten, and the log is cut later.
-const mostPoints = 256
+// maxPoints bounds how many are kept: beyond that every second one is forgotten, and the log is cut later.
+const maxPoints = 256
 
-// sift takes out what is in the place, and named there, and points that say no more than others.
-func (s *States) sift() {
+// prunePoints takes out what is in the place, and named there, and points that say no more than others.
+func (s *States) prunePoints() {
 	last := -1
 	for i := range s.points {
 		p := &s.points[i]
-		p.wants = slices.DeleteFunc(p.wants, func(name string) bool { return s.named[name] })
-		if len(p.wants) == 0 {
+		p.missing = slices.DeleteFunc(p.missing, func(name string) bool { return s.listed[name] })
+		if len(p.missing) == 0 {
 			last = i
 		}
 	}
 	if last > 0 {
 		s.points = slices.Delete(s.points, 0, last)
 	}
-	if len(s.points) < mostPoints {
+	if len(s.points) < maxPoints {
 		return
 	}
 	kept := s.points[:1]
@@ -157,16 +157,16 @@ func (s *States) sift() {
 	s.points = kept
 }
 
-// safe is up to where the records of all pages are in the place, as far as it is known.
-func (s *States) safe() journal.Position {
-	if len(s.points) == 0 || len(s.points[0].wants) > 0 {
+// safePosition is up to where the records of all pages are in the place, as far as it is known.
+func (s *States) safePosition() journal.Position {
+	if len(s.points) == 0 || len(s.points[0].missing) > 0 {
 		return 0
 	}
 	return s.points[0].at
 }
 
-// upTo is up to where the journal is in a checkpoint; in none, 0.
-func upTo(there *away.State) journal.Position {
+// positionOf is up to where the journal is in a checkpoint; in none, 0.
+func positionOf(there *away.State) journal.Position {
 	if there == nil {
 		return 0
 	}
@@ -174,35 +174,35 @@ func upTo(there *away.State) journal.Position {
 }
 
 // look is called when the place's manifest names all that is there, with what is new of it.
-func (s *States) look(fresh []string) {
+func (s *States) manifestWritten(fresh []string) {
 	if s == nil {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.named == nil {
-		s.named = map[string]bool{}
-		for _, e := range s.up.ledger.there.All() {
-			s.named[e.Name] = true
+	if s.listed == nil {
+		s.listed = map[string]bool{}
+		for _, e := range s.up.ledger.manifest.All() {
+			s.listed[e.Name] = true
 		}
 	}
 	for _, name := range fresh {
-		s.named[name] = true
+		s.listed[name] = true
 	}
-	s.sift()
+	s.prunePoints()
 	s.wake()
 }
 
 func (s *States) wake() {
 	select {
-	case s.poke <- struct{}{}:
+	case s.wakeup <- struct{}{}:
 	default:
 	}
 }
 
 // Run brings checkpoints to the place until ctx ends.
 func (s *States) Run(ctx context.Context) {
-	defer func() { _ = s.clear() }() // or the next process does it
+	defer func() { _ = s.clearStaging() }() // or the next process does it
 	for failures, told := 0, false; ctx.Err() == nil; {
 		err := s.step(ctx)
 		if ctx.Err() != nil {
@@ -222,7 +222,7 @@ func (s *States) Run(ctx context.Context) {
 		}
 		select {
 		case <-ctx.Done():
-		case <-s.poke:
+		case <-s.wakeup:
 		case <-again:
 		}
 	}
@@ -230,50 +230,50 @@ func (s *States) Run(ctx context.Context) {
 
 // step does what there is to be done.
 func (s *States) step(ctx context.Context) error {
-	if !s.up.claim.made.Load() { // look tells when it is
+	if !s.up.claim.established.Load() { // look tells when it is
 		return nil
 	}
-	if err := s.begin(ctx); err != nil {
+	if err := s.load(ctx); err != nil {
 		return err
 	}
-	if err := s.seek(); err != nil {
+	if err := s.findMissing(); err != nil {
 		return err
 	}
 	s.mu.Lock()
-	o := s.offered
+	o := s.pending
 	s.mu.Unlock()
 	if o != nil {
-		err := s.bring(ctx, o)
+		err := s.uploadCheckpoint(ctx, o)
 		if errors.Is(err, errStaged) {
-			err = s.giveUp(err)
+			err = s.discardPending(err)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return errors.Join(s.tidy(ctx), s.trim(ctx))
+	return errors.Join(s.removeStale(ctx), s.trim(ctx))
 }
 
-// tidy removes from the place what belongs to other checkpoints than the newest. Nothing is on its way there.
-func (s *States) tidy(ctx context.Context) error {
-	if !s.untidy {
+// removeStale removes from the place what belongs to other checkpoints than the newest. Nothing is on its way there.
+func (s *States) removeStale(ctx context.Context) error {
+	if !s.hasStale {
 		return nil
 	}
-	if err := s.there.DropOthers(ctx, s.up.cfg.Place); err != nil {
+	if err := s.uploaded.RemoveOtherCheckpoints(ctx, s.up.cfg.Place); err != nil {
 		return err
 	}
-	s.untidy = false
+	s.hasStale = false
 	return nil
 }
 
 // trim cuts the log as far as can be.
 func (s *States) trim(ctx context.Context) error {
 	s.mu.Lock()
-	to := s.safe()
-	if s.must {
+	to := s.safePosition()
+	if s.forceNext {
 		to = 0
 	}
-	to = min(to, upTo(s.there))
+	to = min(to, positionOf(s.uploaded))
 	is := to > s.trimmed
 	s.mu.Unlock()
 	if !is {
@@ -285,29 +285,29 @@ func (s *States) trim(ctx context.Context) error {
 	}
 	s.mu.Lock()
 	s.trimmed = to
-	s.cut.Log += gone
-	cut := s.cut
+	s.stats.Log += gone
+	cut := s.stats
 	s.mu.Unlock()
-	if s.cfg.Told != nil && gone > 0 {
-		s.cfg.Told(cut)
+	if s.cfg.OnTrim != nil && gone > 0 {
+		s.cfg.OnTrim(cut)
 	}
 	return nil
 }
 
-// seek finds record files that nobody brings to the place any more, because they have gone from the folder: the log is
+// findMissing finds record files that nobody brings to the place any more, because they have gone from the folder: the log is
 // kept from where their pages begin.
-func (s *States) seek() error {
+func (s *States) findMissing() error {
 	s.mu.Lock()
 	var wants []string
 	for i := range s.points {
-		if wants = slices.Clone(s.points[i].wants); len(wants) > 0 {
+		if wants = slices.Clone(s.points[i].missing); len(wants) > 0 {
 			break
 		}
 	}
 	s.mu.Unlock()
 	var lacks []string
 	for _, name := range wants {
-		is, err := s.isHere(name)
+		is, err := s.inFolder(name)
 		if err != nil {
 			return err
 		}
@@ -317,22 +317,22 @@ func (s *States) seek() error {
 	}
 	s.mu.Lock()
 	// it came meanwhile, and was removed here
-	lacks = slices.DeleteFunc(lacks, func(name string) bool { return s.named[name] })
-	s.lacks = lacks
+	lacks = slices.DeleteFunc(lacks, func(name string) bool { return s.listed[name] })
+	s.missing = lacks
 	s.mu.Unlock()
-	lacks = slices.DeleteFunc(slices.Clone(lacks), func(name string) bool { return s.told[name] })
+	lacks = slices.DeleteFunc(slices.Clone(lacks), func(name string) bool { return s.warned[name] })
 	if len(lacks) == 0 {
 		return nil
 	}
 	for _, name := range lacks {
-		s.told[name] = true
+		s.warned[name] = true
 	}
 	s.cfg.Warn(fmt.Errorf("the place %s: %s", s.up.cfg.Place.URL(), s.status().MissingHint()))
 	return nil
 }
 
-// isHere reports whether the folder has a record file: it may get its final name just now.
-func (s *States) isHere(name string) (bool, error) {
+// inFolder reports whether the folder has a record file: it may get its final name just now.
+func (s *States) inFolder(name string) (bool, error) {
 	for _, ending := range []string{".open", ""} {
 		_, err := s.up.cfg.Disk.Size(s.up.cfg.path(name + ending))
 		if err == nil || !errors.Is(err, fs.ErrNotExist) {
@@ -342,37 +342,37 @@ func (s *States) isHere(name string) (bool, error) {
 	return false, nil
 }
 
-// mostLacks is how many record files that have gone are named.
-const mostLacks = 3
+// maxMissingNames is how many record files that have gone are named.
+const maxMissingNames = 3
 
 // status is how it stands.
 func (s *States) status() *stats.UploadedState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	x := &stats.UploadedState{Checkpoints: s.cut.States, Bytes: s.cut.Bytes, Last: s.came, Cut: uint64(s.trimmed),
-		CutBytes: s.cut.Log, Kept: s.cfg.Log.Trimmable(math.MaxInt64), MissingCount: int64(len(s.lacks)),
-		MissingFiles: slices.Clone(s.lacks[:min(len(s.lacks), mostLacks)])}
-	if s.there != nil {
-		x.Position = s.there.Position
+	x := &stats.UploadedState{Checkpoints: s.stats.States, Bytes: s.stats.Bytes, Last: s.lastUpload, Cut: uint64(s.trimmed),
+		CutBytes: s.stats.Log, Kept: s.cfg.Log.Trimmable(math.MaxInt64), MissingCount: int64(len(s.missing)),
+		MissingFiles: slices.Clone(s.missing[:min(len(s.missing), maxMissingNames)])}
+	if s.uploaded != nil {
+		x.Position = s.uploaded.Position
 	}
-	if s.offered != nil {
-		for _, f := range s.offered.files {
+	if s.pending != nil {
+		for _, f := range s.pending.files {
 			x.InTransit += f.size
 		}
 	}
 	return x
 }
 
-// Cut is what was done so far.
-func (s *States) Cut() Cut {
+// TrimStats is what was done so far.
+func (s *States) TrimStats() TrimStats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.cut
+	return s.stats
 }
 
-// Forget removes all checkpoints from the place: nobody goes on from them. Run has ended.
-func (s *States) Forget(ctx context.Context) error {
-	if late := s.up.Late(); late != nil { // an earlier process may have brought some
+// RemoveAll removes all checkpoints from the place: nobody goes on from them. Run has ended.
+func (s *States) RemoveAll(ctx context.Context) error {
+	if late := s.up.NotReady(); late != nil { // an earlier process may have brought some
 		return late
 	}
 	return s.up.cfg.Place.Remove(ctx, away.StateDir)

@@ -46,10 +46,10 @@ func newLife(t *testing.T, seed uint64) *life {
 		closed: map[journal.Position][]string{}}
 }
 
-// begin begins a process, which end kills.
+// load begins a process, which end kills.
 func (l *life) begin(least int64) (s *States, end func()) {
 	u := l.open()
-	s = u.States(StatesConfig{Log: lifesLog{life: l}, Least: least, Warn: l.warn})
+	s = u.States(StatesConfig{Log: lifesLog{life: l}, MinGain: least, Warn: l.warn})
 	ctx, kill := context.WithCancel(l.Context())
 	var both sync.WaitGroup
 	both.Go(func() { s.Run(ctx) })
@@ -66,7 +66,7 @@ func (l *life) warn(err error) {
 	}
 }
 
-// last is the checkpoint in the place.
+// lastProgress is the checkpoint in the place.
 func (l *life) last() journal.Position {
 	l.Helper()
 	s, err := away.ReadState(l.Context(), l.bed.at)
@@ -122,7 +122,7 @@ func (l lifesLog) Trim(ctx context.Context, before journal.Position) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if s == nil || journal.Position(s.Position) < before || journal.Position(s.Relies) > l.shipped {
+	if s == nil || journal.Position(s.Position) < before || journal.Position(s.RequiredPosition) > l.shipped {
 		l.Errorf("cut before %d, shipped up to %d, with a checkpoint %+v", before, l.shipped, s)
 		return nil
 	}
@@ -168,7 +168,7 @@ func (l *life) whole() *away.State {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, f := range s.Files {
-		if !strings.HasPrefix(f.At, away.StateFolder(s.Position)) {
+		if !strings.HasPrefix(f.Path, away.StateFolder(s.Position)) {
 			l.earlier++
 		}
 	}
@@ -214,7 +214,7 @@ func (l *life) checkpoint(s *States) {
 		}
 	}
 	files := map[string]string{}
-	for _, room := range away.StateRooms {
+	for _, room := range away.StateSubdirs {
 		names, _ := filepath.Glob(filepath.Join(l.dir, "state", room, "*"))
 		for _, name := range names {
 			text, err := os.ReadFile(name)
@@ -245,7 +245,7 @@ func (l *life) checkpoint(s *States) {
 			l.Fatal(err)
 		}
 		l.close(open, fmt.Sprint("records ", open))
-		s.up.Look()
+		s.up.FileClosed()
 	}
 }
 
@@ -270,14 +270,14 @@ func states(t *testing.T, seed uint64) (earlier int) {
 		closed: map[journal.Position][]string{}}
 	faulty := placetest.NewFaulty(b.at, rand.New(rand.NewPCG(seed, 3)), 0)
 	b.cfg.Place = faulty
-	brought := Cut{}
+	brought := TrimStats{}
 	for round := range 6 {
 		u := b.open()
 		least := int64(-1)
 		if seed%2 == 0 {
 			least = 100
 		}
-		s := u.States(StatesConfig{Log: lifesLog{life: l}, Least: least})
+		s := u.States(StatesConfig{Log: lifesLog{life: l}, MinGain: least})
 		ctx, kill := context.WithCancel(t.Context())
 		var both sync.WaitGroup
 		both.Go(func() { s.Run(ctx) })
@@ -296,7 +296,7 @@ func states(t *testing.T, seed uint64) (earlier int) {
 		}
 		kill()
 		both.Wait()
-		cut := s.Cut()
+		cut := s.TrimStats()
 		brought.States, brought.Files = brought.States+cut.States, brought.Files+cut.Files
 		if l.whole() == nil && l.trimmed > 0 {
 			t.Errorf("seed %d: the log is cut before %d, and no checkpoint is in the place", seed, l.trimmed)
@@ -326,8 +326,8 @@ func TestAStateThatIsNotWorthIt(t *testing.T) {
 			l.checkpoint(s)
 			synctest.Wait()
 		}
-		if s.Cut() != (Cut{}) || l.cuts > 0 {
-			t.Errorf("%+v", s.Cut())
+		if s.TrimStats() != (TrimStats{}) || l.cuts > 0 {
+			t.Errorf("%+v", s.TrimStats())
 		}
 		l.at += 2 << 20
 		l.checkpoint(s)
@@ -335,11 +335,11 @@ func TestAStateThatIsNotWorthIt(t *testing.T) {
 			l.checkpoint(s)
 			synctest.Wait()
 		}
-		if cut := s.Cut(); cut.States != 1 || l.trimmed < 2<<20 {
+		if cut := s.TrimStats(); cut.States != 1 || l.trimmed < 2<<20 {
 			t.Errorf("%+v, cut before %d", cut, l.trimmed)
 		}
 		end()
-		if err := s.Forget(t.Context()); err != nil || l.whole() != nil {
+		if err := s.RemoveAll(t.Context()); err != nil || l.whole() != nil {
 			t.Errorf("it stays: %v", err)
 		}
 	})
@@ -349,7 +349,7 @@ func TestAStateThatIsNotWorthIt(t *testing.T) {
 func TestWhatIsForgottenIsLeftInAPlaceThatIsDown(t *testing.T) {
 	b := newLateBed(t)
 	s := b.open().States(StatesConfig{})
-	if err := s.Forget(t.Context()); !errors.Is(err, placetest.ErrFault) {
+	if err := s.RemoveAll(t.Context()); !errors.Is(err, placetest.ErrFault) {
 		t.Errorf("it is said to be gone: %v", err)
 	}
 }
@@ -376,7 +376,7 @@ func TestALogIsKeptUntilTheManifestNamesTheRecords(t *testing.T) {
 		l := &life{bed: b, dice: rand.New(rand.NewPCG(1, 2)), files: map[journal.Position]map[string]string{},
 			closed: map[journal.Position][]string{}}
 		u := b.open()
-		s := u.States(StatesConfig{Log: lifesLog{life: l}, Least: -1})
+		s := u.States(StatesConfig{Log: lifesLog{life: l}, MinGain: -1})
 		ctx, kill := context.WithCancel(t.Context())
 		var both sync.WaitGroup
 		both.Go(func() { s.Run(ctx) })
@@ -411,7 +411,7 @@ func TestARecordFileThatIsMovedAwayIsMissed(t *testing.T) {
 			closed: map[journal.Position][]string{}}
 		u := b.open()
 		var warned []string
-		s := u.States(StatesConfig{Log: lifesLog{life: l}, Least: -1, Warn: func(err error) {
+		s := u.States(StatesConfig{Log: lifesLog{life: l}, MinGain: -1, Warn: func(err error) {
 			warned = append(warned, err.Error())
 		}})
 		ctx, kill := context.WithCancel(t.Context())
@@ -435,7 +435,7 @@ func TestARecordFileThatIsMovedAwayIsMissed(t *testing.T) {
 		}
 		move(name+".open", kept)
 		b.close(501, "another")
-		u.Look()
+		u.FileClosed()
 		synctest.Wait()
 		if x := u.Status().State; x.MissingCount != 1 || !strings.Contains(x.MissingHint(), name+" is missing") || len(warned) != 1 ||
 			!strings.HasSuffix(warned[0], x.MissingHint()) {
@@ -443,7 +443,7 @@ func TestARecordFileThatIsMovedAwayIsMissed(t *testing.T) {
 		}
 		move(kept, name)
 		b.write("warc/news-00500-vm.cdxj", "index")
-		u.Look()
+		u.FileClosed()
 		synctest.Wait()
 		if x := u.Status().State; x.MissingHint() != "" || len(warned) != 1 {
 			t.Errorf("it is back, and %+v, warned of %q", x, warned)
@@ -491,7 +491,7 @@ func TestACheckpointThatIsGoneFromThePlace(t *testing.T) {
 						l.checkpoint(s)
 						synctest.Wait()
 					}
-					if cut := s.Cut(); cut.States != 1 || l.trimmed < 2<<20 {
+					if cut := s.TrimStats(); cut.States != 1 || l.trimmed < 2<<20 {
 						t.Fatalf("%+v, cut before %d", cut, l.trimmed)
 					}
 				})
@@ -506,7 +506,7 @@ func TestACheckpointThatIsGoneFromThePlace(t *testing.T) {
 					if what == "nothing" {
 						n = 0
 					}
-					if cut := s.Cut(); cut.States != n || l.warned-warned != n {
+					if cut := s.TrimStats(); cut.States != n || l.warned-warned != n {
 						t.Errorf("%+v were brought, %d warnings, want %d", cut, l.warned-warned, n)
 					}
 					if l.whole() == nil || n == 1 && l.last() != l.at {
@@ -532,7 +532,7 @@ func TestACheckpointOfANodeThatWasFolded(t *testing.T) {
 			l.checkpoint(s)
 			synctest.Wait()
 		}
-		if all, err := l.bed.at.List(t.Context(), away.StateDir); err != nil || len(all) > 0 || s.Cut().States > 0 {
+		if all, err := l.bed.at.List(t.Context(), away.StateDir); err != nil || len(all) > 0 || s.TrimStats().States > 0 {
 			t.Errorf("%+v are there (%v)", all, err)
 		}
 	})
@@ -553,7 +553,7 @@ func TestACheckpointThatCannotBeBrought(t *testing.T) {
 				defer end()
 				faulty.SetDown(errors.New("503"))
 				s.mu.Lock()
-				s.must = true
+				s.forceNext = true
 				s.mu.Unlock()
 				l.checkpoint(s)
 				synctest.Wait()
@@ -570,8 +570,8 @@ func TestACheckpointThatCannotBeBrought(t *testing.T) {
 					l.checkpoint(s)
 					synctest.Wait()
 				}
-				if s.Cut().States == 0 || l.whole() == nil {
-					t.Errorf("%+v", s.Cut())
+				if s.TrimStats().States == 0 || l.whole() == nil {
+					t.Errorf("%+v", s.TrimStats())
 				}
 			})
 		})
@@ -611,8 +611,8 @@ func TestWhatEarlierCheckpointsHaveLeft(t *testing.T) {
 			l.checkpoint(s)
 			time.Sleep(time.Hour)
 		}
-		if s.Cut().States < 2 {
-			t.Fatalf("%+v", s.Cut())
+		if s.TrimStats().States < 2 {
+			t.Fatalf("%+v", s.TrimStats())
 		}
 		wantFiles(false)
 		p.clings.Store(false)

@@ -19,15 +19,15 @@ type stateFile struct {
 // stagingName is where files of a checkpoint that is brought to the place have second names.
 var stagingName = filepath.Join("state", "leaving")
 
-// list finds the files of the checkpoint at hand, and how many bytes of them are not in the place.
-func (s *States) list() (files []stateFile, cost int64, err error) {
+// listFiles finds the files of the checkpoint at hand, and how many bytes of them are not in the place.
+func (s *States) listFiles() (files []stateFile, cost int64, err error) {
 	there := map[string]int64{}
-	if s.there != nil {
-		for _, f := range s.there.Files {
+	if s.uploaded != nil {
+		for _, f := range s.uploaded.Files {
 			there[f.Name] = f.Size
 		}
 	}
-	for _, room := range away.StateRooms {
+	for _, room := range away.StateSubdirs {
 		names, err := s.up.cfg.Disk.List(s.up.cfg.path("state/" + room))
 		if err != nil {
 			return nil, 0, err
@@ -45,7 +45,7 @@ func (s *States) list() (files []stateFile, cost int64, err error) {
 				return nil, 0, err
 			}
 			files = append(files, f)
-			if size, is := there[f.name]; !is || size != f.size || !f.lasts() {
+			if size, is := there[f.name]; !is || size != f.size || !f.isImmutable() {
 				cost += f.size
 			}
 		}
@@ -53,8 +53,8 @@ func (s *States) list() (files []stateFile, cost int64, err error) {
 	return files, cost, nil
 }
 
-// lasts reports whether a file with its name and its length is always the same.
-func (f *stateFile) lasts() bool {
+// isImmutable reports whether a file with its name and its length is always the same.
+func (f *stateFile) isImmutable() bool {
 	return strings.HasSuffix(f.name, ".run") || strings.HasPrefix(f.name, "frontier/queue-")
 }
 
@@ -64,7 +64,7 @@ func (f *stateFile) staged() string {
 
 // stage gives files a second name. Those that have gone meanwhile no checkpoint names.
 func (s *States) stage(files []stateFile) (staged []stateFile, err error) {
-	if err := s.clear(); err != nil {
+	if err := s.clearStaging(); err != nil {
 		return nil, err
 	}
 	u := s.up
@@ -100,8 +100,8 @@ func copyFile(disk vfs.FS, from, to string, size int64) (err error) {
 	return errors.Join(err, dst.Close())
 }
 
-// clear takes the second names away.
-func (s *States) clear() error {
+// clearStaging takes the second names away.
+func (s *States) clearStaging() error {
 	disk, dir := s.up.cfg.Disk, filepath.Join(s.up.cfg.Dir, stagingName)
 	names, err := disk.List(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -53,7 +53,7 @@ func (r *report) replaced(e *away.Entry, others []away.Entry) {
 }
 
 // setWaiting sets the files that are still to be uploaded.
-func (r *report) setWaiting(todo []waiting) {
+func (r *report) setWaiting(todo []pendingFile) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.status.Waiting, r.status.WaitSize = int64(len(todo)), 0
@@ -62,8 +62,8 @@ func (r *report) setWaiting(todo []waiting) {
 	}
 }
 
-// fails reports that the place fails, and why.
-func (u *Uploader) fails(err error, next time.Duration) {
+// reportFailure reports that the place fails, and why.
+func (u *Uploader) reportFailure(err error, next time.Duration) {
 	if u.report.fail(err, next) && u.cfg.Failed != nil {
 		u.cfg.Failed(u.Status())
 	}
@@ -88,26 +88,26 @@ func reason(err error) string {
 	return why
 }
 
-// works reports that the place works again, if it has failed.
-func (u *Uploader) works() {
-	if u.report.work() && u.cfg.Works != nil {
-		u.cfg.Works(u.Status())
+// reportRecovery reports that the place works again, if it has failed.
+func (u *Uploader) reportRecovery() {
+	if u.report.work() && u.cfg.Recovered != nil {
+		u.cfg.Recovered(u.Status())
 	}
 }
 
-// gaveUp returns the error of a run that ends because the place has failed for too long.
-func (u *Uploader) gaveUp(err error) error {
+// timeoutError returns the error of a run that ends because the place has failed for too long.
+func (u *Uploader) timeoutError(err error) error {
 	u.report.fail(err, 0) // the caller reports it
-	return u.waits(err)
+	return u.incompleteError(err)
 }
 
-// waits returns the error of a run that ends before all files are in the place.
-func (u *Uploader) waits(err error) error {
-	_, _ = u.look(true)
+// incompleteError returns the error of a run that ends before all files are in the place.
+func (u *Uploader) incompleteError(err error) error {
+	_, _ = u.scan(true)
 	s := u.Status()
 	if s.Waiting == 0 && u.ledger.listed {
 		return nil
 	}
-	return fmt.Errorf("%w %s: %s (%s) %s: %w", ErrWaits, s.Place, stats.Count(s.Waiting, "files"), stats.Bytes(s.WaitSize),
+	return fmt.Errorf("%w %s: %s (%s) %s: %w", ErrIncomplete, s.Place, stats.Count(s.Waiting, "files"), stats.Bytes(s.WaitSize),
 		stats.Either(s.Waiting, "waits", "wait"), err)
 }

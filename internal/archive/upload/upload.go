@@ -33,24 +33,24 @@ import (
 
 // A Config configures the uploads of a crawl.
 type Config struct {
-	Place place.Place
-	URL   string   // with the options by which the place is reached; default its own
-	Dir   string   // the crawl's folder
-	Disk  vfs.FS   // that has it
-	Crawl string   // its name
-	Grow  []string // files in the folder that go whole at the end of a run
-	First string   // of these, one that goes at the beginning, too: who reads what there is needs it; may be empty
-	Fresh bool     // the crawl begins anew: what another has in the place is not to be written over
-	Drop  bool     // WARC files leave the folder once the place has them
-	Late  error    // the place could not be reached a moment ago: Run makes it the crawl's when it can be
+	Place          place.Place
+	URL            string   // with the options by which the place is reached; default its own
+	Dir            string   // the crawl's folder
+	Disk           vfs.FS   // that has it
+	Crawl          string   // its name
+	Grow           []string // files in the folder that go whole at the end of a run
+	First          string   // of these, one that goes at the beginning, too: who reads what there is needs it; may be empty
+	Fresh          bool     // the crawl begins anew: what another has in the place is not to be written over
+	RemoveUploaded bool     // WARC files leave the folder once the place has them
+	Unreachable    error    // the place could not be reached a moment ago: Run makes it the crawl's when it can be
 
 	Workers int // files that are on the way at once; default 2
 	// are told that the place fails, when it begins to or for another reason, and that it works again
-	Failed, Works func(stats.Uploads)
+	Failed, Recovered func(stats.Uploads)
 }
 
-// ErrWaits is the end of a run whose files are not all in the place.
-var ErrWaits = errors.New("not all files are in the place")
+// ErrIncomplete is the end of a run whose files are not all in the place.
+var ErrIncomplete = errors.New("not all files are in the place")
 
 // An Uploader uploads files to a place. [Uploader.Run] is called once; the other methods may be called by many
 // goroutines at once. It guards the order and the retries of uploads; its parts guard the rest.
@@ -62,12 +62,12 @@ type Uploader struct {
 	ledger ledger
 	lists  lists
 	report report
-	poke   chan struct{}
+	wakeup chan struct{}
 	end    chan struct{} // closed: no new files come
 
-	patience time.Duration // with a place that fails, once end is closed
-	worst    int           // failures of the file that failed most often, of those in the last round
-	last     time.Time     // when a file came into the place, or end was closed
+	patience     time.Duration // with a place that fails, once end is closed
+	worst        int           // failures of the file that failed most often, of those in the last round
+	lastProgress time.Time     // when a file came into the place, or end was closed
 
 	mu     sync.Mutex // guards states
 	states *States    // nil: no checkpoints are uploaded
@@ -77,8 +77,8 @@ type Uploader struct {
 // folder. A place that cannot be reached, or written to yet, is left to Run: [Uploader.Late] returns why.
 func Open(ctx context.Context, cfg Config) (*Uploader, error) {
 	cfg.Workers, cfg.URL = cmp.Or(cfg.Workers, 2), cmp.Or(cfg.URL, cfg.Place.URL())
-	cfg.Place = place.Prompt(cfg.Place) // the Uploader reports and retries failures itself
-	u := &Uploader{cfg: cfg, poke: make(chan struct{}, 1), end: make(chan struct{}), last: time.Now()}
+	cfg.Place = place.FailFast(cfg.Place) // the Uploader reports and retries failures itself
+	u := &Uploader{cfg: cfg, wakeup: make(chan struct{}, 1), end: make(chan struct{}), lastProgress: time.Now()}
 	u.claim.cfg = &u.cfg
 	if err := u.open(ctx); err != nil {
 		return nil, err
@@ -97,8 +97,8 @@ func Open(ctx context.Context, cfg Config) (*Uploader, error) {
 		log, err = 0, nil
 	}
 	u.queue, u.sender = newQueue(&u.cfg, there), sender{&u.cfg, there}
-	u.ledger = ledger{cfg: &u.cfg, report: &u.report, there: there, log: log}
-	u.lists = lists{cfg: &u.cfg, sender: &u.sender, ledger: &u.ledger, there: there, joins: map[string]bool{},
+	u.ledger = ledger{cfg: &u.cfg, report: &u.report, manifest: there, log: log}
+	u.lists = lists{cfg: &u.cfg, sender: &u.sender, ledger: &u.ledger, there: there, contiguous: map[string]bool{},
 		durable: map[string]int64{}, sent: map[string]int64{}}
 	u.report.status.Place = cfg.Place.URL()
 	for _, e := range there.All() {
@@ -112,35 +112,35 @@ func (u *Uploader) open(ctx context.Context) (err error) {
 	if u.claim.link, err = u.claim.read(); err != nil {
 		return err
 	}
-	if u.cfg.Late == nil {
-		if err = u.claim.make(ctx); err == nil || !place.Passes(err) {
+	if u.cfg.Unreachable == nil {
+		if err = u.claim.establish(ctx); err == nil || !place.IsTransient(err) {
 			return err
 		}
-		u.cfg.Late = err
+		u.cfg.Unreachable = err
 	}
-	u.report.status.Why = reason(u.cfg.Late)
+	u.report.status.Why = reason(u.cfg.Unreachable)
 	return u.claim.writeLink()
 }
 
 // Late returns why the place is not the crawl's yet; nil if it is.
-func (u *Uploader) Late() error {
-	if u.claim.made.Load() {
+func (u *Uploader) NotReady() error {
+	if u.claim.established.Load() {
 		return nil
 	}
-	return u.cfg.Late
+	return u.cfg.Unreachable
 }
 
 // Manifest returns the files in the place. It grows with them.
-func (u *Uploader) Manifest() *away.Manifest { return u.ledger.there }
+func (u *Uploader) Manifest() *away.Manifest { return u.ledger.manifest }
 
 // Has reports whether a reader of the place finds a file: the place has it, a WARC file with its index, and the
 // manifest lists it.
 func (u *Uploader) Has(name string) bool { return u.ledger.has(name) }
 
-// Look reports that a file was closed. It never waits.
-func (u *Uploader) Look() {
+// FileClosed reports that a file was closed. It never waits.
+func (u *Uploader) FileClosed() {
 	select {
-	case u.poke <- struct{}{}:
+	case u.wakeup <- struct{}{}:
 	default:
 	}
 }
@@ -169,8 +169,8 @@ func (c *Config) path(name string) string {
 }
 
 // look lists the files that are to be uploaded, and reports their number.
-func (u *Uploader) look(ending bool) ([]waiting, error) {
-	todo, err := u.queue.look(ending)
+func (u *Uploader) scan(ending bool) ([]pendingFile, error) {
+	todo, err := u.queue.scan(ending)
 	if err == nil {
 		u.report.setWaiting(todo)
 	}
@@ -186,18 +186,18 @@ func (u *Uploader) isEnding() bool {
 	}
 }
 
-// Run uploads files, until End was called and all are in the place. The error is ErrWaits if some are not, and ErrTaken
+// Run uploads files, until End was called and all are in the place. The error is ErrIncomplete if some are not, and ErrInUse
 // if the place is no longer this crawl's.
 func (u *Uploader) Run(ctx context.Context) error {
 	for failures, ended := 0, false; ; {
-		ending, came := u.isEnding(), u.last // before look
+		ending, came := u.isEnding(), u.lastProgress // before look
 		if ending && !ended {
-			ended, failures, u.last = true, 0, time.Now()
-			came = u.last
+			ended, failures, u.lastProgress = true, 0, time.Now()
+			came = u.lastProgress
 			delete(u.queue.grown, u.cfg.First) // it may have changed
 		}
-		todo, err := u.look(ending)
-		if claimed := u.claim.makeLate(ctx); claimed != nil {
+		todo, err := u.scan(ending)
+		if claimed := u.claim.establishLate(ctx); claimed != nil {
 			err = errors.Join(claimed, err)
 		} else if err == nil && len(todo) == 0 && u.ledger.listed && (ending || !u.lists.partsDue()) {
 			if !ending {
@@ -210,51 +210,51 @@ func (u *Uploader) Run(ctx context.Context) error {
 		}
 		switch {
 		case ctx.Err() != nil:
-			return u.waits(context.Cause(ctx))
+			return u.incompleteError(context.Cause(ctx))
 		case errors.Is(err, ErrRefused):
-			u.fails(err, 0)
+			u.reportFailure(err, 0)
 			for !u.isEnding() && ctx.Err() == nil {
-				u.wait(ctx, mostPause, false) // and the status counts waiting files all the same
+				u.wait(ctx, maxPause, false) // and the status counts waiting files all the same
 			}
-			return u.waits(err)
-		case errors.Is(err, ErrTaken):
-			u.fails(err, 0)
+			return u.incompleteError(err)
+		case errors.Is(err, ErrInUse):
+			u.reportFailure(err, 0)
 			return err
 		case err == nil:
 			failures = 0
-			u.works()
+			u.reportRecovery()
 			continue
 		}
 		failures++
-		if u.last.After(came) { // some steps of many fail: a longer pause is for a file that fails again
+		if u.lastProgress.After(came) { // some steps of many fail: a longer pause is for a file that fails again
 			failures = max(u.worst, 1)
 		}
 		next := pause(failures)
-		if !u.claim.made.Load() && !place.Passes(err) && !errors.Is(err, place.ErrLocked) { // a person has to act
-			if next = mostPause; ending {
-				return u.gaveUp(err)
+		if !u.claim.established.Load() && !place.IsTransient(err) && !errors.Is(err, place.ErrLocked) { // a person has to act
+			if next = maxPause; ending {
+				return u.timeoutError(err)
 			}
 		}
 		if ending {
-			left := u.patience - time.Since(u.last)
+			left := u.patience - time.Since(u.lastProgress)
 			if left <= 0 {
-				return u.gaveUp(err)
+				return u.timeoutError(err)
 			}
 			next = min(next, left)
 		}
-		u.fails(err, next)
+		u.reportFailure(err, next)
 		u.wait(ctx, next, ending)
 	}
 }
 
 const (
-	leastPause = time.Second
-	mostPause  = 5 * time.Minute
+	minPause = time.Second
+	maxPause = 5 * time.Minute
 )
 
 // pause returns the time until the next try after so many failures in a row.
 func pause(failures int) time.Duration {
-	return min(leastPause<<min(failures-1, 20), mostPause)
+	return min(minPause<<min(failures-1, 20), maxPause)
 }
 
 // wait returns when the time has passed, or, without one, when a file was closed. It does so too when the run ends,
@@ -278,11 +278,11 @@ func (u *Uploader) wait(ctx context.Context, d time.Duration, ending bool) {
 			return
 		case <-end:
 			return
-		case <-u.poke:
+		case <-u.wakeup:
 			if d == 0 {
 				return
 			}
-			_, _ = u.look(false) // for the status
+			_, _ = u.scan(false) // for the status
 		}
 	}
 }

@@ -130,7 +130,7 @@ func TestFilesComeAsTheyAreClosed(t *testing.T) {
 			t.Errorf("after the first: %+v", s)
 		}
 		b.close(2, "second")
-		u.Look()
+		u.FileClosed()
 		synctest.Wait()
 		b.write("pages.jsonl", "{}\n")
 		u.End(0)
@@ -156,7 +156,7 @@ func TestAPlaceThatIsDownIsTriedAgainWithGrowingPauses(t *testing.T) {
 		var said []string
 		b.cfg.Place = p
 		b.cfg.Failed = func(s stats.Uploads) { said = append(said, s.Summary()) }
-		b.cfg.Works = func(stats.Uploads) { said = append(said, "works") }
+		b.cfg.Recovered = func(stats.Uploads) { said = append(said, "works") }
 		u := b.open()
 		p.SetDown(errors.New("connection refused"))
 		b.close(0, strings.Repeat("x", 1500))
@@ -168,7 +168,7 @@ func TestAPlaceThatIsDownIsTriedAgainWithGrowingPauses(t *testing.T) {
 			t.Errorf("it says %q", got)
 		}
 		b.close(1, "more")
-		u.Look()
+		u.FileClosed()
 		synctest.Wait()
 		if got := u.Status(); got.Waiting != 4 {
 			t.Errorf("of what came meanwhile it says %+v", got)
@@ -185,7 +185,7 @@ func TestAPlaceThatIsDownIsTriedAgainWithGrowingPauses(t *testing.T) {
 		began := time.Now()
 		u.End(10 * time.Minute)
 		err := <-ran
-		if took := time.Since(began); !errors.Is(err, ErrWaits) || took != 10*time.Minute {
+		if took := time.Since(began); !errors.Is(err, ErrIncomplete) || took != 10*time.Minute {
 			t.Errorf("after %v: %v", took, err)
 		}
 		p.SetDown(nil)
@@ -234,7 +234,7 @@ type narrow struct {
 func (r *narrow) Create(ctx context.Context, name string) (place.Writer, error) {
 	if name == r.name {
 		r.tries++
-		return nil, place.Passing(errors.New("413 too large"))
+		return nil, place.Transient(errors.New("413 too large"))
 	}
 	return r.Place.Create(ctx, name)
 }
@@ -251,11 +251,11 @@ func TestAFileThatIsNeverTakenIsSeldomTried(t *testing.T) {
 		go func() { ran <- u.Run(ctx) }()
 		for n := range 360 {
 			b.close(n, fmt.Sprint("record ", n))
-			u.Look()
+			u.FileClosed()
 			time.Sleep(10 * time.Second)
 		}
 		stop()
-		if err := <-ran; !errors.Is(err, ErrWaits) {
+		if err := <-ran; !errors.Is(err, ErrIncomplete) {
 			t.Error(err)
 		}
 		if r.tries < 5 || r.tries > 100 { // each time it is begun thrice
@@ -267,7 +267,7 @@ func TestAFileThatIsNeverTakenIsSeldomTried(t *testing.T) {
 // TestARunThatEndsBeforeTheWaitIsNotMissed ends a run after Run has looked whether it has, and before it waits.
 func TestARunThatEndsBeforeTheWaitIsNotMissed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		u := &Uploader{poke: make(chan struct{}, 1), end: make(chan struct{})}
+		u := &Uploader{wakeup: make(chan struct{}, 1), end: make(chan struct{})}
 		u.End(0)
 		u.wait(t.Context(), 0, false) // or synctest says that all goroutines are blocked
 	})
@@ -289,7 +289,7 @@ func TestKilledAtAnyByte(t *testing.T) {
 		t.Logf("seed %d", seed)
 		dice := rand.New(rand.NewPCG(seed, 1))
 		b := newBed(t)
-		b.cfg.Drop = dice.IntN(2) == 0
+		b.cfg.RemoveUploaded = dice.IntN(2) == 0
 		p := placetest.NewFaulty(b.at, dice, 80)
 		for n := range 20 {
 			b.close(n, strings.Repeat(fmt.Sprint(n), 1+dice.IntN(2000)))
@@ -320,7 +320,7 @@ func TestKilledAtAnyByte(t *testing.T) {
 		}
 		b.wantAll()
 		names, _ := vfs.OS.List(filepath.Join(b.dir, "warc"))
-		if want := map[bool]int{true: 20, false: 40}[b.cfg.Drop]; len(names) != want {
+		if want := map[bool]int{true: 20, false: 40}[b.cfg.RemoveUploaded]; len(names) != want {
 			t.Errorf("the folder has %d files, want %d", len(names), want)
 		}
 		t.Logf("%d deaths, %d faults", deaths, p.Faults())
@@ -354,13 +354,13 @@ func TestWhatIsThereAndWasNotNotedIsNotSentAgain(t *testing.T) {
 func TestAPlaceWithoutRoom(t *testing.T) {
 	b := newBed(t)
 	p := placetest.NewFaulty(b.at, rand.New(rand.NewPCG(1, 1)), 0)
-	b.cfg.Place, b.cfg.Drop = p, true
+	b.cfg.Place, b.cfg.RemoveUploaded = p, true
 	b.close(0, strings.Repeat("x", 10_000))
 	u := b.open()
 	p.SetRoom(5000)
 	u.End(0)
 	err := u.Run(t.Context())
-	if !errors.Is(err, ErrWaits) || !strings.Contains(err.Error(), "insufficient storage") {
+	if !errors.Is(err, ErrIncomplete) || !strings.Contains(err.Error(), "insufficient storage") {
 		t.Errorf("the error is %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(b.dir, "warc/news-00000-vm.warc.gz")); err != nil {
@@ -428,7 +428,7 @@ func TestAPlaceThatIsTakenOver(t *testing.T) {
 	}
 	b.close(0, "first")
 	u.End(time.Hour)
-	if err := u.Run(t.Context()); !errors.Is(err, ErrTaken) {
+	if err := u.Run(t.Context()); !errors.Is(err, ErrInUse) {
 		t.Errorf("the error is %v", err)
 	}
 	if _, err := b.at.Stat(t.Context(), "warc/news-00000-vm.warc.gz"); err == nil {
@@ -442,7 +442,7 @@ type twoWays struct {
 	prompt place.Place
 }
 
-func (p twoWays) Prompt() place.Place { return p.prompt }
+func (p twoWays) FailFast() place.Place { return p.prompt }
 
 // A place is claimed, and files are brought, by what says soon that it fails.
 func TestAPlaceThatSoonSaysThatItFails(t *testing.T) {
@@ -453,11 +453,11 @@ func TestAPlaceThatSoonSaysThatItFails(t *testing.T) {
 		b.cfg.Place = twoWays{b.at, prompt}
 		b.close(1, "one")
 		u := b.open()
-		if !errors.Is(u.Late(), placetest.ErrFault) {
-			t.Errorf("it is late by %v", u.Late())
+		if !errors.Is(u.NotReady(), placetest.ErrFault) {
+			t.Errorf("it is late by %v", u.NotReady())
 		}
 		u.End(time.Second)
-		if err := u.Run(t.Context()); !errors.Is(err, ErrWaits) || !errors.Is(err, placetest.ErrFault) {
+		if err := u.Run(t.Context()); !errors.Is(err, ErrIncomplete) || !errors.Is(err, placetest.ErrFault) {
 			t.Errorf("it ends with %v", err)
 		}
 		prompt.SetDown(nil)

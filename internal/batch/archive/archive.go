@@ -43,16 +43,16 @@ type Counts struct {
 	NotArchive int `json:"not_archived"` // pages that ask not to be archived
 }
 
-// ErrMade is a day whose folder is there already.
-var ErrMade = errors.New("it is there already")
+// ErrExists is a day whose folder is there already.
+var ErrExists = errors.New("it is there already")
 
-// settleEvery is after how many records files that are full get their final names.
-const settleEvery = 10_000
+// finalizeEvery is after how many records files that are full get their final names.
+const finalizeEvery = 10_000
 
 // Write makes a day's WARCs.
 func Write(ctx context.Context, d Day) (n Counts, err error) {
 	if _, err := os.Lstat(d.Dir); !errors.Is(err, os.ErrNotExist) {
-		return n, cmp.Or(err, fmt.Errorf("%s: %w", d.Dir, ErrMade))
+		return n, cmp.Or(err, fmt.Errorf("%s: %w", d.Dir, ErrExists))
 	}
 	names, err := batch.DayFiles(ctx, d.Place, d.Collection, "doc", d.Date)
 	if err != nil {
@@ -81,7 +81,7 @@ func Write(ctx context.Context, d Day) (n Counts, err error) {
 		err = w.robots(ctx, d.Place, d.Date)
 	}
 	if err == nil {
-		err = w.settle()
+		err = w.finalize()
 	}
 	if err = errors.Join(err, s.Close()); err != nil {
 		return w.Counts, errors.Join(err, os.RemoveAll(open))
@@ -92,18 +92,18 @@ func Write(ctx context.Context, d Day) (n Counts, err error) {
 // A writer writes Documents.
 type writer struct {
 	Counts
-	store  store.Store
-	parser *parse.Parser
-	resp   page.Response
-	page   page.Page
-	since  int // records since files were settled
+	store       store.Store
+	parser      *parse.Parser
+	resp        page.Response
+	page        page.Page
+	unfinalized int // records since files were settled
 
 	origins map[string]bool // whose URLs the day has
 }
 
 // robots writes what robots.txt files of the day's origins have answered; they lie in the place for all collections.
 func (w *writer) robots(ctx context.Context, p place.Place, date string) error {
-	names, err := batch.FilesIn(ctx, p, path.Join(batch.RulesFolder, date))
+	names, err := batch.ListFiles(ctx, p, path.Join(batch.RobotsFolder, date))
 	if err != nil {
 		return err
 	}
@@ -116,12 +116,12 @@ func (w *writer) robots(ctx context.Context, p place.Place, date string) error {
 }
 
 func (w *writer) robotsOf(r batch.Record) error {
-	rules, err := batch.ReadRules(r.Key, r.Value)
+	rules, err := batch.ReadRobotsRecord(r.Key, r.Value)
 	d := &rules.Exchange
 	if err != nil || len(d.Raw) == 0 {
 		return err
 	}
-	rec := page.Record{URL: d.URL, Final: cmp.Or(rules.Moved, d.URL), From: d.From, Time: d.Time, Took: d.Took,
+	rec := page.Record{URL: d.URL, Final: cmp.Or(rules.RedirectTo, d.URL), From: d.From, Time: d.Time, Took: d.Took,
 		Response: &w.resp, Digest: d.Digest, Robots: true}
 	if err := d.Response(&w.resp); err != nil {
 		return err
@@ -131,8 +131,8 @@ func (w *writer) robotsOf(r batch.Record) error {
 	return w.store.Put(&rec)
 }
 
-func (w *writer) settle() error {
-	w.since = 0
+func (w *writer) finalize() error {
+	w.unfinalized = 0
 	if _, err := w.store.Mark(); err != nil {
 		return err
 	}
@@ -157,16 +157,16 @@ func (w *writer) put(d *batch.Document) error {
 		w.NoAnswer++
 		return nil
 	}
-	rec := page.Record{URL: d.URL, Final: cmp.Or(d.To, d.URL), From: d.From, Depth: d.Depth, Time: d.Time, Took: d.Took,
-		Response: &w.resp, Digest: d.Digest, Recrawl: d.Found}
+	rec := page.Record{URL: d.URL, Final: cmp.Or(d.RedirectTo, d.URL), From: d.From, Depth: d.Depth, Time: d.Time, Took: d.Took,
+		Response: &w.resp, Digest: d.Digest, Recrawl: d.Change}
 	if err := d.Response(&w.resp); err == nil {
 		rec.Page = w.read()
 	}
 	if w.resp.Malformed == "" {
 		w.resp.Malformed = d.Malformed
 	}
-	if d.Found == page.Unchanged && !d.Same.Time.IsZero() {
-		rec.Revisit = &page.Ref{URL: d.URL, Time: d.Same.Time, Chunked: d.Same.Chunked}
+	if d.Change == page.Unchanged && !d.SameAs.Time.IsZero() {
+		rec.Revisit = &page.Ref{URL: d.URL, Time: d.SameAs.Time, Chunked: d.SameAs.Chunked}
 		w.Revisits++
 	} else {
 		w.Responses++
@@ -177,10 +177,10 @@ func (w *writer) put(d *batch.Document) error {
 	if err := w.store.Put(&rec); err != nil {
 		return err
 	}
-	if w.since++; w.since < settleEvery {
+	if w.unfinalized++; w.unfinalized < finalizeEvery {
 		return nil
 	}
-	return w.settle()
+	return w.finalize()
 }
 
 // read reads the page again, as when it was fetched: its links are in no Document.

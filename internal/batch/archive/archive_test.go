@@ -47,7 +47,7 @@ func documents() (one, two []batch.Document) {
 	hidden := answered("http://hidden.test/", start, 200, html, "", "")
 	hidden.NoArchive, hidden.Raw, hidden.HeadLen = true, nil, 0
 	moved := answered("http://moved.test/", start, 301, "Location: http://plain.test/\r\n", "", "")
-	moved.To = "http://plain.test/"
+	moved.RedirectTo = "http://plain.test/"
 	one = []batch.Document{
 		answered("http://chunked.test/", start, 200, html+"Transfer-Encoding: chunked\r\n", chunked, body),
 		{Collection: "de", URL: "http://failed.test/", Time: start, Failure: page.DNS},
@@ -55,7 +55,7 @@ func documents() (one, two []batch.Document) {
 		answered("http://plain.test/", start, 200, html, body, body),
 	}
 	same := func(d batch.Document, s batch.Stored) batch.Document {
-		d.Found, d.Same, d.Unmodified = page.Unchanged, s, d.Status == 304
+		d.Change, d.SameAs, d.Unmodified = page.Unchanged, s, d.Status == 304
 		return d
 	}
 	stored := batch.Stored{Time: start}
@@ -197,7 +197,7 @@ func TestADayIsMadeOnceAndWhole(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(dir, day1+".open", "warc", "of-a-run-that-was-killed"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []error{nil, archive.ErrMade} {
+	for _, want := range []error{nil, archive.ErrExists} {
 		if _, err := archive.Write(t.Context(), dayOf(p, day1, dir)); !errors.Is(err, want) {
 			t.Errorf("%v, want %v", err, want)
 		}
@@ -254,8 +254,8 @@ func TestRobotsTxtOfTheDaysOrigins(t *testing.T) {
 		return d
 	}
 	const text = "User-agent: *\nDisallow: /private\n"
-	rules := []batch.Rules{
-		{Origin: "http://plain.test", Moved: "http://robots.test/robots.txt",
+	rules := []batch.RobotsRecord{
+		{Origin: "http://plain.test", RedirectTo: "http://robots.test/robots.txt",
 			Exchange: exchange("http://plain.test/robots.txt", 301, "Location: http://robots.test/robots.txt\r\n", "")},
 		{Origin: "http://plain.test", Status: 200, Body: []byte(text),
 			Exchange: exchange("http://robots.test/robots.txt", 200, "Content-Type: text/plain\r\n", text)},
@@ -263,7 +263,7 @@ func TestRobotsTxtOfTheDaysOrigins(t *testing.T) {
 		{Origin: "http://of-another-collection.test", Status: 404,
 			Exchange: exchange("http://of-another-collection.test/robots.txt", 404, "", "")},
 	}
-	err := batch.WriteFile(t.Context(), p, batch.RulesFolder+"/"+day1+"/part-00000", func(emit batch.Emit) error {
+	err := batch.WriteFile(t.Context(), p, batch.RobotsFolder+"/"+day1+"/part-00000", func(emit batch.Emit) error {
 		for i := range rules {
 			if err := emit(rules[i].Key(), rules[i].Append(nil)); err != nil {
 				return err

@@ -91,7 +91,7 @@ func (f Fixture) run(t *testing.T, job string, reducers int, inputs []string) (m
 	if err != nil {
 		t.Fatal(err)
 	}
-	names, err := batch.FilesIn(t.Context(), f.Place, "output")
+	names, err := batch.ListFiles(t.Context(), f.Place, "output")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,8 +109,8 @@ func (f Fixture) run(t *testing.T, job string, reducers int, inputs []string) (m
 	return files, result
 }
 
-// sorted are the records of all files; within a file of a reducer their keys are in order.
-func sorted(t *testing.T, files map[string][]record) (all []record) {
+// sortedRecords are the records of all files; within a file of a reducer their keys are in order.
+func sortedRecords(t *testing.T, files map[string][]record) (all []record) {
 	t.Helper()
 	for name, some := range files {
 		if !slices.IsSortedFunc(some, func(a, b record) int { return strings.Compare(a.key, b.key) }) {
@@ -122,7 +122,7 @@ func sorted(t *testing.T, files map[string][]record) (all []record) {
 	return all
 }
 
-func same(t *testing.T, got, want []record) {
+func checkSame(t *testing.T, got, want []record) {
 	t.Helper()
 	slices.SortFunc(want, record.compare)
 	if !slices.Equal(got, want) {
@@ -130,7 +130,7 @@ func same(t *testing.T, got, want []record) {
 	}
 }
 
-func some(n int) (all []record) {
+func makeRecords(n int) (all []record) {
 	for i := range n {
 		all = append(all, record{fmt.Sprintf("key %d", i*i%97), fmt.Sprintf("value %d", i)})
 	}
@@ -138,11 +138,11 @@ func some(n int) (all []record) {
 }
 
 func sameRecords(t *testing.T, f Fixture) {
-	all := some(2000)
+	all := makeRecords(2000)
 	inputs := f.write(t, 3, all)
 	for _, n := range []int{1, 2, 5} {
 		files, result := f.run(t, "identity", n, inputs)
-		same(t, sorted(t, files), slices.Clone(all))
+		checkSame(t, sortedRecords(t, files), slices.Clone(all))
 		if len(files) > n {
 			t.Errorf("%d files of %d reducers", len(files), n)
 		}
@@ -169,14 +169,14 @@ func wordCount(t *testing.T, f Fixture) {
 	}
 	for _, n := range []int{1, 2, 5} {
 		files, _ := f.run(t, "words", n, inputs)
-		same(t, sorted(t, files), counted)
+		checkSame(t, sortedRecords(t, files), counted)
 	}
 }
 
 func emptyInput(t *testing.T, f Fixture) {
 	inputs := f.write(t, 2, nil)
 	for _, job := range []string{"identity", "map-only"} {
-		if files, _ := f.run(t, job, 2, inputs); len(sorted(t, files)) != 0 {
+		if files, _ := f.run(t, job, 2, inputs); len(sortedRecords(t, files)) != 0 {
 			t.Errorf("%s: something came out of nothing", job)
 		}
 	}
@@ -184,7 +184,7 @@ func emptyInput(t *testing.T, f Fixture) {
 
 func noInput(t *testing.T, f Fixture) {
 	for _, job := range []string{"identity", "map-only"} {
-		if files, _ := f.run(t, job, 2, nil); len(sorted(t, files)) != 0 {
+		if files, _ := f.run(t, job, 2, nil); len(sortedRecords(t, files)) != 0 {
 			t.Errorf("%s: something came out of nothing", job)
 		}
 	}
@@ -202,7 +202,7 @@ func hugeRecord(t *testing.T, f Fixture) {
 	huge := strings.Repeat("0123456789abcdef\n\r\t\x00\xff", hugeSize()/21)
 	all := []record{{"a", "before"}, {"huge", huge}, {"z", "behind"}}
 	files, _ := f.run(t, "identity", 2, f.write(t, 1, all))
-	same(t, sorted(t, files), all)
+	checkSame(t, sortedRecords(t, files), all)
 }
 
 func everyByte(t *testing.T, f Fixture) {
@@ -218,8 +218,8 @@ func everyByte(t *testing.T, f Fixture) {
 	inputs := f.write(t, 2, all)
 	for _, job := range []string{"identity", "partition"} {
 		files, _ := f.run(t, job, 3, inputs)
-		if got := sorted(t, files); job == "identity" {
-			same(t, got, all)
+		if got := sortedRecords(t, files); job == "identity" {
+			checkSame(t, got, all)
 		}
 	}
 	files, _ := f.run(t, "map-only", 1, inputs)
@@ -228,11 +228,11 @@ func everyByte(t *testing.T, f Fixture) {
 		got = append(got, some...)
 	}
 	slices.SortFunc(got, record.compare)
-	same(t, got, all)
+	checkSame(t, got, all)
 }
 
 func mapOnly(t *testing.T, f Fixture) {
-	all := some(500)
+	all := makeRecords(500)
 	for i := range all {
 		if i%3 == 0 {
 			all[i].key = "x" + all[i].key
@@ -253,7 +253,7 @@ func mapOnly(t *testing.T, f Fixture) {
 		got = append(got, some...)
 	}
 	slices.SortFunc(got, record.compare)
-	same(t, got, all)
+	checkSame(t, got, all)
 	if n := result.Counters.Get("test", "in"); n != int64(len(all)) {
 		t.Errorf("%d records were counted of %d", n, len(all))
 	}
@@ -284,11 +284,11 @@ func partition(t *testing.T, f Fixture) {
 }
 
 func flaky(t *testing.T, f Fixture) {
-	all := some(300)
+	all := makeRecords(300)
 	inputs := f.write(t, 2, all)
 	for _, n := range []int{1, 3} {
 		files, result := f.run(t, "flaky", n, inputs)
-		same(t, sorted(t, files), slices.Clone(all))
+		checkSame(t, sortedRecords(t, files), slices.Clone(all))
 		if result.Failed < 2 {
 			t.Errorf("%d attempts failed", result.Failed)
 		}
@@ -299,7 +299,7 @@ func flaky(t *testing.T, f Fixture) {
 }
 
 func failing(t *testing.T, f Fixture) {
-	_, err := f.try(t.Context(), "failing", 2, f.write(t, 1, some(10)))
+	_, err := f.try(t.Context(), "failing", 2, f.write(t, 1, makeRecords(10)))
 	if err == nil {
 		t.Fatal("a job that fails ends well")
 	}
@@ -309,21 +309,21 @@ func failing(t *testing.T, f Fixture) {
 }
 
 func firstValues(t *testing.T, f Fixture) {
-	files, result := f.run(t, "first", 2, f.write(t, 2, some(2000)))
+	files, result := f.run(t, "first", 2, f.write(t, 2, makeRecords(2000)))
 	keys := map[string]bool{}
-	for _, r := range some(2000) {
+	for _, r := range makeRecords(2000) {
 		keys[r.key] = true
 	}
-	if got := sorted(t, files); len(got) != len(keys) || result.Counters.Get("test", "first") != int64(len(keys)) {
+	if got := sortedRecords(t, files); len(got) != len(keys) || result.Counters.Get("test", "first") != int64(len(keys)) {
 		t.Errorf("%d keys came out of %d, %d were counted", len(got), len(keys), result.Counters.Get("test", "first"))
 	}
 }
 
 func replaces(t *testing.T, f Fixture) {
-	f.run(t, "identity", 5, f.write(t, 1, some(300)))
-	few := some(3)
+	f.run(t, "identity", 5, f.write(t, 1, makeRecords(300)))
+	few := makeRecords(3)
 	files, _ := f.run(t, "identity", 1, f.write(t, 1, few))
-	same(t, sorted(t, files), few)
+	checkSame(t, sortedRecords(t, files), few)
 }
 
 func document(t *testing.T, f Fixture) {
@@ -336,7 +336,7 @@ func document(t *testing.T, f Fixture) {
 	if _, err := f.try(t.Context(), "xml", 1, f.write(t, 2, all)); err != nil {
 		t.Fatal(err)
 	}
-	names, err := batch.FilesIn(t.Context(), f.Place, "output")
+	names, err := batch.ListFiles(t.Context(), f.Place, "output")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -390,7 +390,7 @@ func indexLine(t *testing.T, p place.Place, dir string, line []byte) {
 }
 
 func canceled(t *testing.T, f Fixture) {
-	inputs := f.write(t, 1, some(10))
+	inputs := f.write(t, 1, makeRecords(10))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := f.try(ctx, "identity", 1, inputs); !errors.Is(err, context.Canceled) {

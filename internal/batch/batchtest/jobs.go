@@ -35,7 +35,7 @@ var jobs = map[string]*batch.Job{
 	// keys by their first byte; each reducer says which it is
 	"partition": {Map: pass, Partition: func(key []byte, n int) int { return int(key[0]) % n },
 		Reduce: batch.EachKey(func(_ context.Context, t *batch.Task, key []byte, _ iter.Seq[[]byte], emit batch.Emit) error {
-			return emit(key, fmt.Appendf(nil, "%d of %d", t.Index, t.Of))
+			return emit(key, fmt.Appendf(nil, "%d of %d", t.Index, t.Total))
 		})},
 	// the first attempt of each task fails in the middle of what it emits
 	"flaky": {Map: flakyMap, Reduce: flakyReduce},
@@ -52,7 +52,7 @@ var jobs = map[string]*batch.Job{
 		return emit(key, nil)
 	})},
 	// pages of a document
-	"xml": {Map: pass, Route: func([]byte, []byte) batch.Route { return batch.Route{Folder: "xml", Form: batch.XML} }},
+	"xml": {Map: pass, Route: func([]byte, []byte) batch.Route { return batch.Route{Folder: "xml", Format: batch.XML} }},
 }
 
 var errFails = errors.New("this job fails")

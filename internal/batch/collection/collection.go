@@ -48,9 +48,9 @@ type Language struct {
 // AnyLanguage as a language's code keeps pages whatever they are in.
 const AnyLanguage = "any"
 
-// Keeps reports whether a page is kept with the collection's: most of it is in this language, share of it, as far as
+// Accepts reports whether a page is kept with the collection's: most of it is in this language, share of it, as far as
 // confidence goes. One without a language that can be told ("") is.
-func (l *Language) Keeps(code string, share, confidence float64) bool {
+func (l *Language) Accepts(code string, share, confidence float64) bool {
 	return code == "" || l.Code == AnyLanguage || code == l.Code && share >= l.Share && confidence >= l.Confidence
 }
 
@@ -110,8 +110,8 @@ func patterns(texts []string) (all []*regexp.Regexp, err error) {
 	return all, nil
 }
 
-// When is when it is run; the zero Schedule if nobody said.
-func (c *Collection) When() (Schedule, error) {
+// ParsedSchedule is when it is run; the zero Schedule if nobody said.
+func (c *Collection) ParsedSchedule() (Schedule, error) {
 	if c.Schedule == "" {
 		return Schedule{}, nil
 	}

@@ -25,10 +25,10 @@ import (
 
 // An Error is a fault in a collection's file.
 type Error struct {
-	File string
-	Line int    // from 1; 0 if it is of the file as a whole
-	Key  string // "language.share"; "" if it is of none
-	What string // what is wrong, and what would be right
+	File    string
+	Line    int    // from 1; 0 if it is of the file as a whole
+	Key     string // "language.share"; "" if it is of none
+	Problem string // what is wrong, and what would be right
 }
 
 func (e *Error) Error() string {
@@ -39,7 +39,7 @@ func (e *Error) Error() string {
 	if e.Key != "" {
 		at += ": " + e.Key
 	}
-	return at + ": " + e.What
+	return at + ": " + e.Problem
 }
 
 // LoadAll loads the collections of files, and of all *.yaml and *.yml files of folders, sorted by code. Nothing may be
@@ -47,7 +47,7 @@ func (e *Error) Error() string {
 func LoadAll(names ...string) ([]*Collection, error) {
 	var all []*Collection
 	var faults error
-	files, err := filesOf(names)
+	files, err := yamlFiles(names)
 	if err != nil {
 		return nil, advice.Usage("%w", err)
 	}
@@ -73,7 +73,7 @@ func LoadAll(names ...string) ([]*Collection, error) {
 	return all, nil
 }
 
-func filesOf(names []string) (files []string, err error) {
+func yamlFiles(names []string) (files []string, err error) {
 	for _, name := range names {
 		info, err := os.Stat(name)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -208,7 +208,7 @@ func (l *loader) value(key, name string, n yaml.Node, into map[string]any) {
 			if want == "" {
 				want = "a text"
 			}
-			l.fault(key, "%s is wanted, not %s", want, shown(n))
+			l.fault(key, "%s is wanted, not %s", want, describeNode(n))
 		}
 	}
 }
@@ -221,7 +221,7 @@ func isNumber(v any) bool {
 	return false
 }
 
-func shown(n yaml.Node) string {
+func describeNode(n yaml.Node) string {
 	text := strings.TrimSpace(n.String())
 	if line, _, more := strings.Cut(text, "\n"); more || len(line) > 60 {
 		text = line[:min(len(line), 60)] + " …"
@@ -255,7 +255,7 @@ func (l *loader) list(key string, n yaml.Node, into *[]string) {
 		l.lines[at] = yaml.Line(entry)
 		var one string
 		if err := yaml.Decode(entry, &one); err != nil || yaml.IsNull(entry) {
-			l.fault(at, "a text is wanted, not %s", shown(entry))
+			l.fault(at, "a text is wanted, not %s", describeNode(entry))
 		}
 		*into = append(*into, one)
 	}
@@ -266,7 +266,7 @@ func (l *loader) duration(key string, n yaml.Node, into *Duration) {
 	err := yaml.Decode(n, &text)
 	d, perr := time.ParseDuration(text)
 	if err != nil || perr != nil {
-		l.fault(key, "a time with its unit is wanted, as in 500ms, 1s or 2m, not %s", shown(n))
+		l.fault(key, "a time with its unit is wanted, as in 500ms, 1s or 2m, not %s", describeNode(n))
 		return
 	}
 	*into = Duration(d)
@@ -299,16 +299,16 @@ func (l *loader) check() {
 	for key, list := range map[string][]string{"include": c.Include, "exclude": c.Exclude} {
 		for i, text := range list {
 			if _, err := regexp.Compile(text); err != nil {
-				l.entry(key, i, "%q is no regular expression: %v", text, err)
+				l.entryFault(key, i, "%q is no regular expression: %v", text, err)
 			}
 		}
 	}
 	l.numbers()
 	for i, name := range c.Charsets {
 		if e, err := htmlindex.Get(name); err != nil {
-			l.entry("charsets", i, "%q: a charset's name of the WHATWG Encoding Standard is wanted, as in gbk", name)
+			l.entryFault("charsets", i, "%q: a charset's name of the WHATWG Encoding Standard is wanted, as in gbk", name)
 		} else if c.Charsets[i], err = htmlindex.Name(e); err != nil {
-			l.entry("charsets", i, "%q: %v", name, err)
+			l.entryFault("charsets", i, "%q: %v", name, err)
 		}
 	}
 	if c.Fields != "" {
@@ -328,7 +328,7 @@ func (l *loader) check() {
 	for i, text := range c.Recrawl {
 		one.Recrawl = []string{text}
 		if _, err := one.Intervals(); err != nil {
-			l.entry("recrawl", i, "%v", err)
+			l.entryFault("recrawl", i, "%v", err)
 		}
 	}
 }
@@ -353,8 +353,8 @@ func (l *loader) language() {
 	}
 }
 
-// entry is a fault in a list's entry, which has its line if it is written as a list.
-func (l *loader) entry(key string, i int, format string, args ...any) {
+// entryFault is a fault in a list's entry, which has its line if it is written as a list.
+func (l *loader) entryFault(key string, i int, format string, args ...any) {
 	at := fmt.Sprintf("%s[%d]", key, i)
 	if l.lines[at] == 0 {
 		at = key
@@ -371,12 +371,12 @@ func (l *loader) seeds() {
 	for i, text := range c.Seeds {
 		u, err := weburl.Parse(strings.TrimSpace(text))
 		if err != nil || !u.IsHTTP() {
-			l.entry("seeds", i, "%q: a URL that begins with http:// or https:// is wanted", text)
+			l.entryFault("seeds", i, "%q: a URL that begins with http:// or https:// is wanted", text)
 			continue
 		}
 		c.Seeds[i] = u.Canonical().String()
 		if first, twice := seen[c.Seeds[i]]; twice {
-			l.entry("seeds", i, "%q is the same as entry %d", text, first+1)
+			l.entryFault("seeds", i, "%q is the same as entry %d", text, first+1)
 		}
 		seen[c.Seeds[i]] = i
 	}
@@ -404,8 +404,8 @@ func (l *loader) numbers() {
 	}
 }
 
-// mostRules is how many bytes a file of rules has at most.
-const mostRules = 1 << 20
+// maxFieldRules is how many bytes a file of rules has at most.
+const maxFieldRules = 1 << 20
 
 // ReadFieldRules reads the file of rules that Fields names.
 func (c *Collection) ReadFieldRules() error {
@@ -414,12 +414,12 @@ func (c *Collection) ReadFieldRules() error {
 		return err
 	}
 	defer func() { _ = f.Close() }() // it is only read
-	if c.FieldRules, err = io.ReadAll(io.LimitReader(f, mostRules+1)); err != nil {
+	if c.FieldRules, err = io.ReadAll(io.LimitReader(f, maxFieldRules+1)); err != nil {
 		return err
 	}
 	switch {
-	case len(c.FieldRules) > mostRules:
-		return fmt.Errorf("%s has more than %d bytes", c.Fields, mostRules)
+	case len(c.FieldRules) > maxFieldRules:
+		return fmt.Errorf("%s has more than %d bytes", c.Fields, maxFieldRules)
 	case len(bytes.TrimSpace(c.FieldRules)) == 0:
 		return fmt.Errorf("%s is empty", c.Fields)
 	}

@@ -172,7 +172,7 @@ func FuzzParse(f *testing.F) {
 		if _, err := c.Intervals(); err != nil {
 			t.Errorf("its intervals: %v", err)
 		}
-		if s, err := c.When(); err != nil || c.Schedule != "" && s.Next(time.Unix(0, 0)).IsZero() {
+		if s, err := c.ParsedSchedule(); err != nil || c.Schedule != "" && s.Next(time.Unix(0, 0)).IsZero() {
 			t.Errorf("its schedule %q: %v", c.Schedule, err)
 		}
 	})

@@ -14,8 +14,8 @@ import (
 	"kumo/internal/batch"
 )
 
-// advised adds to an error that Hadoop or a task has told in words what is to be done about it.
-func advised(err error) error {
+// withAdvice adds to an error that Hadoop or a task has told in words what is to be done about it.
+func withAdvice(err error) error {
 	has := func(any ...string) bool {
 		for _, words := range any {
 			if strings.Contains(err.Error(), words) {
@@ -47,7 +47,7 @@ type queueWatch struct {
 
 const (
 	queuePatience = 35 * time.Second
-	queueEvery    = time.Minute // each question is a JVM
+	queueInterval = time.Minute // each question is a JVM
 )
 
 // watchQueue watches the job whose id comes.
@@ -61,9 +61,9 @@ func (j *job) watchQueue(ctx context.Context, queued <-chan string) *queueWatch 
 			return
 		case id = <-queued:
 		}
-		for pause := queuePatience; place.Sleep(ctx, pause) == nil; pause = queueEvery {
+		for pause := queuePatience; place.Sleep(ctx, pause) == nil; pause = queueInterval {
 			out, err := j.cfg.Client.output(ctx, "yarn", "application", "-status", applicationOf(id))
-			if why := whyQueued(out); err == nil && why != "" && j.Progress != nil {
+			if why := queueReason(out); err == nil && why != "" && j.Progress != nil {
 				p := batch.Progress{Status: why}
 				if j.Job.Reduces() {
 					p.Reduces = j.Reducers
@@ -75,7 +75,7 @@ func (j *job) watchQueue(ctx context.Context, queued <-chan string) *queueWatch 
 	return w
 }
 
-func (w *queueWatch) end() {
+func (w *queueWatch) stop() {
 	w.cancel()
 	w.done.Wait()
 }
@@ -96,8 +96,8 @@ var (
 	diagnosticLine = regexp.MustCompile(`(?m)^\s*Diagnostics : (?:\[[^]]*\] )?(.*)$`)
 )
 
-// whyQueued is why an application was not begun, by what "yarn application -status" prints; "" if it was.
-func whyQueued(out string) string {
+// queueReason is why an application was not begun, by what "yarn application -status" prints; "" if it was.
+func queueReason(out string) string {
 	if !acceptedLine.MatchString(out) {
 		return ""
 	}

@@ -20,11 +20,11 @@ func TestWhatHadoopSaysIsAnsweredWithAdvice(t *testing.T) {
 		"Container [pid=1,containerID=container_1] is running 20MB beyond the 'PHYSICAL' memory limit.": "too small",
 		"Error: java.lang.RuntimeException: PipeMapRed":                                                 "",
 	} {
-		if got := advice.Of(advised(errors.New(says))); !strings.Contains(got, want) || (got == "") != (want == "") {
+		if got := advice.Of(withAdvice(errors.New(says))); !strings.Contains(got, want) || (got == "") != (want == "") {
 			t.Errorf("%s: %q", says, got)
 		}
 	}
-	if err := advised(errors.New("m-00001: write hdfs://h/x: HDFS is full: no space left on device (4 attempts failed)")); !vfs.IsFull(err) {
+	if err := withAdvice(errors.New("m-00001: write hdfs://h/x: HDFS is full: no space left on device (4 attempts failed)")); !vfs.IsFull(err) {
 		t.Errorf("%v is not known for a full disk", err)
 	}
 }
@@ -39,7 +39,7 @@ func TestWhyAJobIsNotBegun(t *testing.T) {
 			"Queue's AM resource limit exceeded.",
 		before + "RUNNING\n\tDiagnostics : \n": "",
 	} {
-		if got := whyQueued(says); !strings.HasSuffix(strings.TrimSuffix(got, " (yarn node -list -all shows them)"), want) ||
+		if got := queueReason(says); !strings.HasSuffix(strings.TrimSuffix(got, " (yarn node -list -all shows them)"), want) ||
 			(got == "") != (want == "") {
 			t.Errorf("%q, not %q", got, want)
 		}

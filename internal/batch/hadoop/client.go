@@ -126,13 +126,13 @@ func (c Client) output(ctx context.Context, name string, args ...string) (string
 	var all bytes.Buffer
 	err := c.run(ctx, func(line string) { all.WriteString(line); all.WriteByte('\n') }, name, args...)
 	if err != nil {
-		err = fmt.Errorf("%w: %s", err, lastWords(all.String()))
+		err = fmt.Errorf("%w: %s", err, lastLines(all.String()))
 	}
 	return all.String(), err
 }
 
-// lastWords are the last lines of what a command printed.
-func lastWords(text string) string {
+// lastLines are the last lines of what a command printed.
+func lastLines(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return strings.Join(lines[max(0, len(lines)-5):], "; ")
 }

@@ -100,11 +100,11 @@ func (r *Runner) Run(ctx context.Context, run batch.Run) (*batch.Result, error) 
 // Abandon kills the job that an earlier process has begun with this output.
 func (r *Runner) Abandon(ctx context.Context, output string) error {
 	j := &job{cfg: &r.cfg, work: path.Join(output, workName)}
-	theirs, err := j.readNote(ctx)
+	theirs, err := j.readSubmission(ctx)
 	if theirs == nil || err != nil {
 		return err
 	}
-	if id, state, err := j.byTag(ctx, theirs.Tag); err != nil || state != running {
+	if id, state, err := j.byTag(ctx, theirs.Tag); err != nil || state != appRunning {
 		return err
 	} else {
 		return j.kill(ctx, id)
@@ -129,15 +129,15 @@ func (j *job) run(ctx context.Context) (_ *batch.Result, err error) {
 	if err != nil {
 		return nil, err
 	}
-	binary, sum, err := j.ship(ctx)
+	binary, sum, err := j.uploadBinary(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var mine note
+	var mine submission
 	if mine.Fingerprint, err = j.fingerprint(sum); err != nil {
 		return nil, err
 	}
-	found, err := j.find(ctx, mine)
+	found, err := j.findEarlier(ctx, mine)
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +173,7 @@ func (j *job) committed(tag string) string { return path.Join(j.work, tag) }
 // not output. It may be ended anywhere and done again.
 func (j *job) finish(ctx context.Context, s *status) (*batch.Result, error) {
 	result, err := j.counters(ctx, s)
-	if errors.Is(err, errLost) { // there is nothing to go on with
+	if errors.Is(err, errOutputLost) { // there is nothing to go on with
 		return nil, errors.Join(err, j.cfg.Place.Remove(ctx, j.work))
 	}
 	if err != nil {
@@ -200,7 +200,7 @@ const temporaryName = "_temporary"
 
 // An application master that is ended before its job removes what tasks have committed, and its successor takes these
 // for done.
-var errLost = errors.New("their output is missing, as it is when YARN ends an application master and starts another")
+var errOutputLost = errors.New("their output is missing, as it is when YARN ends an application master and starts another")
 
 // counters adds up the counters that tasks have left, a file each: a task without one has no output there, either.
 func (j *job) counters(ctx context.Context, s *status) (*batch.Result, error) {
@@ -214,11 +214,11 @@ func (j *job) counters(ctx context.Context, s *status) (*batch.Result, error) {
 		want = s.maps // 0 if it is not known
 	}
 	if len(files) < want {
-		return nil, advice.With(fmt.Errorf("%d of %d tasks: %w", want-len(files), want, errLost), "run it again")
+		return nil, advice.With(fmt.Errorf("%d of %d tasks: %w", want-len(files), want, errOutputLost), "run it again")
 	}
 	result := &batch.Result{Counters: &batch.Counters{}, Failed: j.failed}
 	for _, info := range files {
-		var tasks []left
+		var tasks []taskReport
 		if err := batch.ReadJSON(ctx, j.cfg.Place, path.Join(dir, info.Name), &tasks); err != nil {
 			return nil, err
 		}
@@ -232,21 +232,21 @@ func (j *job) counters(ctx context.Context, s *status) (*batch.Result, error) {
 	return result, nil
 }
 
-// explained is the error of a job that came to nothing, with what is to be done about it. Where HDFS is full, who
+// explain is the error of a job that came to nothing, with what is to be done about it. Where HDFS is full, who
 // failed for that could not leave a word.
-func (j *job) explained(ctx context.Context, failure error) error {
+func (j *job) explain(ctx context.Context, failure error) error {
 	if err := j.probe(ctx); errors.Is(err, syscall.ENOSPC) {
 		return fmt.Errorf("%w; Hadoop says: %w", err, failure)
 	}
-	return advised(failure)
+	return withAdvice(failure)
 }
 
-// why is the error of a failed job: what a task has left, or what Hadoop says.
-func (j *job) why(ctx context.Context, says string) error {
+// failureReason is the error of a failed job: what a task has left, or what Hadoop says.
+func (j *job) failureReason(ctx context.Context, says string) error {
 	dir := path.Join(j.work, failuresName)
 	files, err := j.cfg.Place.List(ctx, dir)
 	if err != nil || len(files) == 0 {
-		return j.explained(ctx, errors.New(cmp.Or(says, "Hadoop does not say why it failed")))
+		return j.explain(ctx, errors.New(cmp.Or(says, "Hadoop does not say why it failed")))
 	}
 	// Attempts are named by their number, and the last one is what broke the job.
 	last := files[0]
@@ -259,7 +259,7 @@ func (j *job) why(ctx context.Context, says string) error {
 	if err != nil {
 		return errors.New(cmp.Or(says, err.Error()))
 	}
-	return j.explained(ctx, fmt.Errorf("%s: %s (%d attempts failed)", last.Name, text, len(files)))
+	return j.explain(ctx, fmt.Errorf("%s: %s (%d attempts failed)", last.Name, text, len(files)))
 }
 
 // probe writes a file into the job's folder, and reports why that cannot be.
@@ -271,8 +271,8 @@ func (j *job) probe(ctx context.Context) error {
 
 const probeTime = 30 * time.Second
 
-// tell tells how far the job is, by the shares that are done.
-func (j *job) tell(s status) {
+// reportProgress tells how far the job is, by the shares that are done.
+func (j *job) reportProgress(s status) {
 	if j.Progress == nil {
 		return
 	}
@@ -284,8 +284,8 @@ func (j *job) tell(s status) {
 	j.Progress(p)
 }
 
-// pollEvery is how often a job is asked for that this process has not submitted: each time a JVM starts.
-const pollEvery = 3 * time.Second
+// pollInterval is how often a job is asked for that this process has not submitted: each time a JVM starts.
+const pollInterval = 3 * time.Second
 
 // removeOutput makes room for a job.
 func (j *job) removeOutput(ctx context.Context) error {

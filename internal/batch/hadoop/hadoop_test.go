@@ -223,7 +223,7 @@ func (l *lab) writeInput(t *testing.T) {
 // check checks that all records are in the output, once, and nothing else is.
 func (l *lab) check(t *testing.T, reducers int, result *batch.Result) {
 	t.Helper()
-	names, err := batch.FilesIn(t.Context(), l.place, "output")
+	names, err := batch.ListFiles(t.Context(), l.place, "output")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -401,7 +401,7 @@ func (l *lab) hold(t *testing.T) *heldRun {
 		h.ended <- err
 	}()
 	hadooptest.Await(t, 2*time.Minute, "the output of the first reducer", func() bool {
-		names, err := batch.FilesIn(t.Context(), l.place, "output")
+		names, err := batch.ListFiles(t.Context(), l.place, "output")
 		return err == nil && slices.ContainsFunc(names, func(name string) bool {
 			return strings.Contains(name, "_temporary/1/task_") && strings.Contains(name, "_r_000000/")
 		})
@@ -462,7 +462,7 @@ func TestAnApplicationMasterIsEnded(t *testing.T) {
 	})
 	hadooptest.MasterOf(t, id).Terminate(t)
 	result, err := h.release(t)
-	if errors.Is(err, errLost) {
+	if errors.Is(err, errOutputLost) {
 		result, err = l.Run(t.Context(), h.run)
 	}
 	if err != nil {
@@ -496,7 +496,7 @@ func TestWhatAnotherRunnerHasBegunToMove(t *testing.T) {
 	if n := result.Counters.Get("test", "in"); n != 7 || result.Tasks != 2 {
 		t.Errorf("%d were counted by %d tasks", n, result.Tasks)
 	}
-	names, err := batch.FilesIn(t.Context(), l.place, "output")
+	names, err := batch.ListFiles(t.Context(), l.place, "output")
 	if want := []string{"output/a/part-00000", "output/b/part-00000", "output/b/part-00001"}; err != nil ||
 		!slices.Equal(names, want) {
 		t.Errorf("%q are there, of %q: %v", names, want, err)

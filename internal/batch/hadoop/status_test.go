@@ -64,14 +64,14 @@ func TestApplications(t *testing.T) {
 		"State\n"
 	const line = "application_17_0003\t          kumo crawl\t           MAPREDUCE\t      root\t   default\t           " +
 		"%s\t  5%%\n"
-	for state, want := range map[string]fate{"RUNNING\t         UNDEFINED": running, "ACCEPTED\t  UNDEFINED": running,
-		"FINISHED\t SUCCEEDED": succeeded, "FINISHED\t  FAILED": over, "KILLED\t KILLED": over,
-		"FAILED\t FAILED": over} {
-		if id, got := application(head + fmt.Sprintf(line, state)); id != "job_17_0003" || got != want {
+	for state, want := range map[string]appState{"RUNNING\t         UNDEFINED": appRunning, "ACCEPTED\t  UNDEFINED": appRunning,
+		"FINISHED\t SUCCEEDED": appSucceeded, "FINISHED\t  FAILED": appEnded, "KILLED\t KILLED": appEnded,
+		"FAILED\t FAILED": appEnded} {
+		if id, got := lastApplication(head + fmt.Sprintf(line, state)); id != "job_17_0003" || got != want {
 			t.Errorf("%s: %q, %d", state, id, got)
 		}
 	}
-	if id, _ := application(head); id != "" {
+	if id, _ := lastApplication(head); id != "" {
 		t.Errorf("none: %q", id)
 	}
 }

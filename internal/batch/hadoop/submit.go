@@ -26,12 +26,12 @@ import (
 
 // A note lies in the output of a job from before it is submitted until it has ended well, so that who comes after a
 // runner that was killed finds it.
-type note struct {
+type submission struct {
 	Fingerprint string // of all that decides what comes out
 	Tag         string // of the application, and the name of the folder that it commits to
 }
 
-const noteName = "running.json"
+const submissionName = "running.json"
 
 // fingerprint is that of the job, the program and the input's names. When the job was begun does not count.
 func (j *job) fingerprint(binarySum string) (string, error) {
@@ -43,8 +43,8 @@ func (j *job) fingerprint(binarySum string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 
-// ship puts the program into the place, once, and returns its URL and digest.
-func (j *job) ship(ctx context.Context) (url, sum string, err error) {
+// uploadBinary puts the program into the place, once, and returns its URL and digest.
+func (j *job) uploadBinary(ctx context.Context) (url, sum string, err error) {
 	f, err := os.Open(j.cfg.Binary)
 	if err != nil {
 		return "", "", err
@@ -82,10 +82,10 @@ func (j *job) upload(ctx context.Context, name string, f io.Reader) error {
 	return w.Close()
 }
 
-// find looks for a job that an earlier process has begun: nil if there is none, or if it is no longer the same, in
+// findEarlier looks for a job that an earlier process has begun: nil if there is none, or if it is no longer the same, in
 // which case it is killed.
-func (j *job) find(ctx context.Context, mine note) (*status, error) {
-	theirs, err := j.readNote(ctx)
+func (j *job) findEarlier(ctx context.Context, mine submission) (*status, error) {
+	theirs, err := j.readSubmission(ctx)
 	if theirs == nil || err != nil {
 		return nil, err
 	}
@@ -93,21 +93,21 @@ func (j *job) find(ctx context.Context, mine note) (*status, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case id == "" || state == over:
+	case id == "" || state == appEnded:
 		return nil, nil
 	case theirs.Fingerprint == mine.Fingerprint:
 		j.cfg.Log("found the job " + id + " of a runner that has ended")
-		return &status{id: id, tag: theirs.Tag, ended: state == succeeded, succeeded: state == succeeded}, nil
-	case state == running:
+		return &status{id: id, tag: theirs.Tag, ended: state == appSucceeded, succeeded: state == appSucceeded}, nil
+	case state == appRunning:
 		return nil, j.kill(ctx, id)
 	}
 	return nil, nil
 }
 
-// readNote reads the note that an earlier process has left in the output, nil if there is none.
-func (j *job) readNote(ctx context.Context) (*note, error) {
-	theirs := &note{}
-	err := batch.ReadJSON(ctx, j.cfg.Place, path.Join(j.work, noteName), theirs)
+// readSubmission reads the note that an earlier process has left in the output, nil if there is none.
+func (j *job) readSubmission(ctx context.Context) (*submission, error) {
+	theirs := &submission{}
+	err := batch.ReadJSON(ctx, j.cfg.Place, path.Join(j.work, submissionName), theirs)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -115,45 +115,45 @@ func (j *job) readNote(ctx context.Context) (*note, error) {
 }
 
 // byTag is the job of an application that the ResourceManager knows, "" if there is none.
-func (j *job) byTag(ctx context.Context, tag string) (id string, state fate, err error) {
+func (j *job) byTag(ctx context.Context, tag string) (id string, state appState, err error) {
 	out, err := j.cfg.Client.output(ctx, "yarn", "application", "-list", "-appTags", tag, "-appStates", "ALL")
 	if err != nil {
-		return "", over, err
+		return "", appEnded, err
 	}
-	id, state = application(out)
+	id, state = lastApplication(out)
 	return id, state, nil
 }
 
 // What becomes of an application.
-type fate int
+type appState int
 
 const (
-	over fate = iota // and not to be taken over
-	running
-	succeeded
+	appEnded appState = iota // and not to be taken over
+	appRunning
+	appSucceeded
 )
 
 var applicationLine = regexp.MustCompile(
 	`(?m)^application(_\d+_\d+)\s.*?\b(NEW|NEW_SAVING|SUBMITTED|ACCEPTED|RUNNING|FINISHED|FAILED|KILLED)\s+(\w+)`)
 
-// application is the last application's job in what "yarn application -list" prints.
-func application(out string) (job string, state fate) {
+// lastApplication is the last application's job in what "yarn application -list" prints.
+func lastApplication(out string) (job string, state appState) {
 	for _, m := range applicationLine.FindAllStringSubmatch(out, -1) {
 		job = "job" + m[1]
 		switch {
 		case m[2] == "FINISHED" && m[3] == "SUCCEEDED":
-			state = succeeded
+			state = appSucceeded
 		case m[2] == "FINISHED" || m[2] == "FAILED" || m[2] == "KILLED":
-			state = over
+			state = appEnded
 		default:
-			state = running
+			state = appRunning
 		}
 	}
 	return job, state
 }
 
-// alreadyOver matches the client's error for a job that ended before it could be killed.
-var alreadyOver = regexp.MustCompile(`already (succeeded|failed|been killed)`)
+// alreadyEnded matches the client's error for a job that ended before it could be killed.
+var alreadyEnded = regexp.MustCompile(`already (succeeded|failed|been killed)`)
 
 // kill ends a job, even after ctx has ended. A job that has already ended is not an error.
 func (j *job) kill(ctx context.Context, id string) error {
@@ -161,14 +161,14 @@ func (j *job) kill(ctx context.Context, id string) error {
 	defer cancel()
 	j.cfg.Log("killing the job " + id)
 	_, err := j.cfg.Client.output(ctx, "mapred", "job", "-kill", id)
-	if err != nil && alreadyOver.MatchString(err.Error()) {
+	if err != nil && alreadyEnded.MatchString(err.Error()) {
 		return nil
 	}
 	return err
 }
 
 // submit runs Hadoop's client until the job has ended. Where the client dies before, the job goes on without it.
-func (j *job) submit(ctx context.Context, mine note, binary, file string) (*status, error) {
+func (j *job) submit(ctx context.Context, mine submission, binary, file string) (*status, error) {
 	if err := j.removeOutput(ctx); err != nil {
 		return nil, err
 	}
@@ -177,7 +177,7 @@ func (j *job) submit(ctx context.Context, mine note, binary, file string) (*stat
 	if err != nil {
 		return nil, err
 	}
-	if err := place.WriteFile(ctx, j.cfg.Place, path.Join(j.work, noteName), text); err != nil {
+	if err := place.WriteFile(ctx, j.cfg.Place, path.Join(j.work, submissionName), text); err != nil {
 		return nil, err
 	}
 	args, err := j.arguments(ctx, mine.Tag, binary, file)
@@ -191,7 +191,7 @@ func (j *job) submit(ctx context.Context, mine note, binary, file string) (*stat
 		j.cfg.Log(line)
 		known := s.id != ""
 		if s.read(line) {
-			j.tell(*s)
+			j.reportProgress(*s)
 		}
 		if s.id != "" && !known {
 			queued <- s.id
@@ -200,14 +200,14 @@ func (j *job) submit(ctx context.Context, mine note, binary, file string) (*stat
 			watch.cancel()
 		}
 	}, "hadoop", args...)
-	watch.end()
+	watch.stop()
 	switch {
 	case ctx.Err() != nil:
 		return nil, errors.Join(ctx.Err(), j.stop(ctx, s.id, mine.Tag))
 	case s.ended:
 		return s, nil
 	case s.id == "":
-		return nil, j.explained(ctx, fmt.Errorf("the cluster did not take it: %s: %w",
+		return nil, j.explain(ctx, fmt.Errorf("the cluster did not take it: %s: %w",
 			cmp.Or(s.why, "the client does not say why"), err))
 	}
 	return s, nil
@@ -240,8 +240,8 @@ func (j *job) wait(ctx context.Context, s *status) error {
 			}
 			// Jobs that have ended are the history server's, which need not be there, or have heard of them.
 			switch id, state, lost := j.byTag(ctx, s.tag); {
-			case lost == nil && id != "" && state != running:
-				s.ended, s.succeeded = true, state == succeeded
+			case lost == nil && id != "" && state != appRunning:
+				s.ended, s.succeeded = true, state == appSucceeded
 				s.why = cmp.Or(s.why, j.diagnostics(ctx, s.id))
 			case tries == 6:
 				return fmt.Errorf("what becomes of %s cannot be asked: %w", s.id, err)
@@ -253,17 +253,17 @@ func (j *job) wait(ctx context.Context, s *status) error {
 				now.read(strings.TrimRight(line, "\n"))
 			}
 			*s = now
-			j.tell(*s)
+			j.reportProgress(*s)
 		}
 		if !s.ended {
-			if err := place.Sleep(ctx, pollEvery); err != nil {
+			if err := place.Sleep(ctx, pollInterval); err != nil {
 				return errors.Join(err, j.kill(ctx, s.id))
 			}
 		}
 	}
 	j.failed = s.failed()
 	if !s.succeeded {
-		return j.why(ctx, s.why)
+		return j.failureReason(ctx, s.why)
 	}
 	return nil
 }
@@ -355,7 +355,7 @@ func (j *job) properties(tag string) map[string]string {
 	if j.Job.Reduces() {
 		p["mapreduce.job.reduces"] = strconv.Itoa(j.Reducers)
 	}
-	if j.Job.Waits { // for servers: nobody is to be asked twice
+	if j.Job.WaitsForServers { // for servers: nobody is to be asked twice
 		p["mapreduce.map.speculative"], p["mapreduce.reduce.speculative"] = "false", "false"
 	}
 	if j.cfg.Queue != "" {
@@ -373,10 +373,10 @@ func (j *job) properties(tag string) map[string]string {
 }
 
 // A share of a container, in MiB.
-type share struct{ heap, kumo int }
+type memoryShare struct{ heap, kumo int }
 
 // memory shares a container out: to the JVM's heap, to kumo, and an eighth to what else a JVM takes.
-func (j *job) memory() share {
+func (j *job) memory() memoryShare {
 	all := j.cfg.Memory
 	if all == 0 {
 		all = 1024
@@ -386,7 +386,7 @@ func (j *job) memory() share {
 			}
 		}
 	}
-	return share{heap: all / 2, kumo: all * 3 / 8}
+	return memoryShare{heap: all / 2, kumo: all * 3 / 8}
 }
 
 var heapOption = regexp.MustCompile(`(^|\s)-Xmx\S+`)

@@ -66,10 +66,10 @@ func Task(ctx context.Context, role, file string, jobs Jobs, pipes Pipes) error 
 		return fmt.Errorf("%s: %w", file, err)
 	}
 	t.reporter = stream.NewReporter(pipes.Err, t.Conf)
-	if err = batch.Guarded(func() error { return t.do(ctx, jobs) }); err == nil {
+	if err = batch.CatchPanic(func() error { return t.execute(ctx, jobs) }); err == nil {
 		return nil
 	}
-	t.confess(ctx, err)
+	t.writeFailure(ctx, err)
 	return err
 }
 
@@ -81,11 +81,11 @@ type task struct {
 	reporter *stream.Reporter
 	job      *batch.Job
 	codes    codes
-	mappers  []left // what they have left, as far as it came to this reducer
+	mappers  []taskReport // what they have left, as far as it came to this reducer
 }
 
-// do does what the task's role asks for.
-func (t *task) do(ctx context.Context, jobs Jobs) (err error) {
+// execute does what the task's role asks for.
+func (t *task) execute(ctx context.Context, jobs Jobs) (err error) {
 	var home place.Place
 	if t.role != roleCombine {
 		p, err := t.open(ctx, t.Place)
@@ -135,7 +135,7 @@ func (t *task) run(ctx context.Context) error {
 	if err := t.toFiles(ctx, self, out, folder); err != nil {
 		return err
 	}
-	return t.leaveCounters(ctx, out, folder, self)
+	return t.writeCounters(ctx, out, folder, self)
 }
 
 func (t *task) open(ctx context.Context, url string) (*hdfs.Place, error) {
@@ -151,11 +151,11 @@ func (t *task) mapToReducers(ctx context.Context, self *batch.Task) error {
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(leftBy(self))
+	text, err := json.Marshal(reportOf(self))
 	if err != nil {
 		return err
 	}
-	if err := out.write(t.codes.counters, []byte(t.name(self.Index)), text); err != nil {
+	if err := out.write(t.codes.counters, []byte(t.fileName(self.Index)), text); err != nil {
 		return err
 	}
 	return out.Flush()
@@ -190,7 +190,7 @@ func (t *task) toFiles(ctx context.Context, self *batch.Task, out place.Place, f
 func (t *task) reduceAll(ctx context.Context, self *batch.Task, emit batch.Emit) error {
 	groups, failed := extsort.Groups(&codedReader{in: stream.NewReader(t.pipes.In), strip: codeLen,
 		countersCode: t.codes.counters, counters: func(_, text []byte) error {
-			var l left
+			var l taskReport
 			err := json.Unmarshal(text, &l)
 			t.mappers = append(t.mappers, l)
 			return err
@@ -245,11 +245,11 @@ func (r *codedReader) Next() (key, value []byte, err error) {
 	}
 }
 
-// name is the task's in files that it leaves: m-00003.
-func (t *task) name(index int) string { return fmt.Sprintf("%c-%05d", t.role[0], index) }
+// fileName is the task's in files that it leaves: m-00003.
+func (t *task) fileName(index int) string { return fmt.Sprintf("%c-%05d", t.role[0], index) }
 
 // A left is what a task leaves for the runner.
-type left struct {
+type taskReport struct {
 	Tasks  int
 	Counts []count
 }
@@ -259,27 +259,27 @@ type count struct {
 	N           int64
 }
 
-func leftBy(self *batch.Task) left {
-	l := left{Tasks: 1}
+func reportOf(self *batch.Task) taskReport {
+	l := taskReport{Tasks: 1}
 	for c, n := range self.Counters().All() {
 		l.Counts = append(l.Counts, count{c.Group, c.Name, n})
 	}
 	return l
 }
 
-// leaveCounters leaves the task's counters, and those of mappers that came to it.
-func (t *task) leaveCounters(ctx context.Context, out place.Place, folder string, self *batch.Task) error {
-	text, err := json.Marshal(append(t.mappers, leftBy(self)))
+// writeCounters leaves the task's counters, and those of mappers that came to it.
+func (t *task) writeCounters(ctx context.Context, out place.Place, folder string, self *batch.Task) error {
+	text, err := json.Marshal(append(t.mappers, reportOf(self)))
 	if err != nil {
 		return err
 	}
-	return place.WriteFile(ctx, out, path.Join(folder, workName, countersName, t.name(self.Index)), text)
+	return place.WriteFile(ctx, out, path.Join(folder, workName, countersName, t.fileName(self.Index)), text)
 }
 
 const maxFailure = 16 << 10 // bytes of an error
 
-// confess leaves the error for the runner: Hadoop itself says no more than that a process ended with 1.
-func (t *task) confess(ctx context.Context, failure error) {
+// writeFailure leaves the error for the runner: Hadoop itself says no more than that a process ended with 1.
+func (t *task) writeFailure(ctx context.Context, failure error) {
 	t.reporter.Status("failed: " + failure.Error())
 	fmt.Fprintf(t.pipes.Err, "kumo: %v\n", failure)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)

@@ -32,8 +32,8 @@ type Collection struct {
 
 const stateFolder, stateExt = "state", ".json"
 
-// opened is how many collections are looked into at once.
-const opened = 8
+// maxOpening is how many collections are looked into at once.
+const maxOpening = 8
 
 // Collections are those of a place, in the order of their directories. The error of what cannot be read does not keep
 // it from returning the others.
@@ -44,7 +44,7 @@ func Collections(ctx context.Context, p place.Place) (all []*Collection, err err
 	}
 	found, failed := make([]*Collection, len(infos)), make([]error, len(infos))
 	var wait errgroup.Group
-	wait.SetLimit(opened)
+	wait.SetLimit(maxOpening)
 	for i, info := range infos {
 		if info.IsDir && place.ValidName(info.Name) == nil {
 			wait.Go(func() error {
@@ -93,8 +93,8 @@ func codeOf(ctx context.Context, p place.Place, name string) (string, error) {
 	return s.Collection, err
 }
 
-// Last is the last day's date.
-func (c *Collection) Last() string { return c.Dates[len(c.Dates)-1] }
+// LastDate is the last day's date.
+func (c *Collection) LastDate() string { return c.Dates[len(c.Dates)-1] }
 
 // ChangedOn is when a day was heard of last, by the time of its state.
 func (c *Collection) ChangedOn(date string) time.Time { return c.changed[date] }
@@ -105,8 +105,8 @@ func (c *Collection) Has(date string) bool {
 	return has
 }
 
-// named is the collection as far as files are found by it.
-func (c *Collection) named() *collection.Collection {
+// asCollection is the collection as far as files are found by it.
+func (c *Collection) asCollection() *collection.Collection {
 	return &collection.Collection{Code: c.Code, Directory: c.Directory}
 }
 
@@ -122,7 +122,7 @@ type Day struct {
 
 // Day is what there is of a day.
 func (c *Collection) Day(ctx context.Context, date string) (*Day, error) {
-	s, err := batch.ReadState(ctx, c.place, c.named(), date)
+	s, err := batch.ReadState(ctx, c.place, c.asCollection(), date)
 	if err == nil && s == nil {
 		err = fmt.Errorf("collection %s has no day %s: %w", c.Code, date, fs.ErrNotExist)
 	}
@@ -130,7 +130,7 @@ func (c *Collection) Day(ctx context.Context, date string) (*Day, error) {
 		return nil, err
 	}
 	d := &Day{Date: date, State: s, Files: map[string]int{}, Bytes: map[string]int64{}}
-	folders := []string{"doc", pages, apart}
+	folders := []string{"doc", pagesFolder, otherFolder}
 	infos := make([][]place.Info, len(folders))
 	var wait errgroup.Group
 	wait.Go(func() (err error) {
@@ -160,7 +160,7 @@ func (c *Collection) Day(ctx context.Context, date string) (*Day, error) {
 // counts are what a day came to; nil as long as it is not done.
 func (c *Collection) counts(ctx context.Context, date string) (*batch.Counts, error) {
 	n := &batch.Counts{}
-	err := batch.ReadJSON(ctx, c.place, path.Join(c.folder(pages, date), batch.CountsName), n)
+	err := batch.ReadJSON(ctx, c.place, path.Join(c.folder(pagesFolder, date), batch.CountsName), n)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -169,10 +169,10 @@ func (c *Collection) counts(ctx context.Context, date string) (*batch.Counts, er
 
 // The folders of XML.
 const (
-	pages = "xml"
-	apart = "other"
+	pagesFolder = "xml"
+	otherFolder = "other"
 )
 
 func (c *Collection) folder(folder, date string) string {
-	return batch.DayFolder(c.named(), folder, date)
+	return batch.DayFolder(c.asCollection(), folder, date)
 }

@@ -115,7 +115,7 @@ func TestAPlaceTellsWhatItHolds(t *testing.T) {
 
 // holds compares what a collection lists with what is counted, and with its Documents.
 func holds(t *testing.T, c *inspect.Collection, sum *inspect.Row) {
-	urls, others := list(t, c, inspect.Query{Limit: -1}), list(t, c, inspect.Query{Limit: -1, Apart: true})
+	urls, others := list(t, c, inspect.Query{Limit: -1}), list(t, c, inspect.Query{Limit: -1, Other: true})
 	if len(urls) == 0 || int64(len(urls)) != sum.Pages || int64(len(others)) != sum.Apart {
 		t.Errorf("%d and %d pages, of which %d and %d are counted", len(urls), len(others), sum.Pages, sum.Apart)
 	}
@@ -136,11 +136,11 @@ func holds(t *testing.T, c *inspect.Collection, sum *inspect.Row) {
 			t.Fatal(err)
 		}
 		if pg.Record.URL != url || pg.Record.Content != d.Text || pg.Record.Digest != d.Digest ||
-			pg.Apart != slices.Contains(others, url) {
+			pg.Other != slices.Contains(others, url) {
 			t.Errorf("%+v is not %+v", pg.Record, d)
 		}
 		charsets[d.Charset]++
-		if !pg.Apart {
+		if !pg.Other {
 			bytes += int64(len(d.Raw) - d.HeadLen)
 		}
 	}
@@ -252,7 +252,7 @@ func TestListsGoOnByCursors(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := all[1]
-	for _, q := range []inspect.Query{{}, {Apart: true}, {Find: "A"}, {Find: "nothing has this text"}} {
+	for _, q := range []inspect.Query{{}, {Other: true}, {Find: "A"}, {Find: "nothing has this text"}} {
 		q.Limit = -1
 		want := list(t, c, q)
 		for _, n := range []int{1, 3, 1000} {

@@ -19,7 +19,7 @@ import (
 )
 
 // A Listed is a part of a day's records.
-type Listed struct {
+type RecordList struct {
 	Records []batch.Entry
 	Texts   []string // of the records, if any was looked into
 	Next    int64    // where to go on; 0: these are the last
@@ -28,11 +28,11 @@ type Listed struct {
 
 // What is gone through for one list.
 const (
-	listEntries = 100_000
-	listFound   = 2_000           // records whose text is read
-	listTime    = 5 * time.Second // after which no more is
-	entryBytes  = 128 << 10       // of a line of an index: more is damage
-	maxIndex    = 1 << 40         // bytes of an index
+	maxListEntries = 100_000
+	maxListTexts   = 2_000           // records whose text is read
+	maxListTime    = 5 * time.Second // after which no more is
+	maxEntry       = 128 << 10       // of a line of an index: more is damage
+	maxIndex       = 1 << 40         // bytes of an index
 )
 
 // A Budget is what is gone through at most for one answer, of which several lists may be parts.
@@ -43,9 +43,9 @@ type Budget struct {
 
 // NewBudget is the budget of a query.
 func NewBudget(q *Query) *Budget {
-	b := &Budget{listEntries, time.Now().Add(listTime)}
-	if len(q.wanted()) > 0 {
-		b.entries = listFound
+	b := &Budget{maxListEntries, time.Now().Add(maxListTime)}
+	if len(q.terms()) > 0 {
+		b.entries = maxListTexts
 	}
 	return b
 }
@@ -59,31 +59,31 @@ var ErrCursor = errors.New("no list of this day has given this cursor")
 // List gives up to q.Limit entries of a day's index, from a cursor on, which is 0 or what an earlier list gave as Next:
 // however far back that is, what is before it is not read. It goes through a bounded part: there may be fewer, or none,
 // and yet more behind them. The error of a day without an index is fs.ErrNotExist. q.Offset says nothing here.
-func (c *Collection) List(ctx context.Context, date string, q Query, cursor int64) (*Listed, error) {
+func (c *Collection) List(ctx context.Context, date string, q Query, cursor int64) (*RecordList, error) {
 	return c.ListWithin(ctx, date, q, cursor, NewBudget(&q))
 }
 
 // ListWithin is List within what a budget has left.
-func (c *Collection) ListWithin(ctx context.Context, date string, q Query, cursor int64, b *Budget) (*Listed, error) {
+func (c *Collection) ListWithin(ctx context.Context, date string, q Query, cursor int64, b *Budget) (*RecordList, error) {
 	if cursor > maxIndex { // some disks refuse to look there
 		return nil, ErrCursor
 	}
-	dir := c.folder(folderOf(q.Apart), date)
+	dir := c.folder(folderOf(q.Other), date)
 	name := path.Join(dir, batch.IndexName)
 	src, err := c.place.Open(ctx, name, max(cursor-1, 0), -1)
 	if err != nil {
 		return nil, err
 	}
 	defer src.Close() // it is only read
-	in := bufio.NewReaderSize(src, entryBytes)
+	in := bufio.NewReaderSize(src, maxEntry)
 	if cursor > 0 {
 		if before, err := in.ReadByte(); err != nil || before != '\n' {
 			return nil, ErrCursor
 		}
 	}
-	f := finder{ctx: ctx, place: c.place, dir: dir, want: q.wanted(), parts: map[string]*part{}}
+	f := finder{ctx: ctx, place: c.place, dir: dir, terms: q.terms(), parts: map[string]*part{}}
 	defer f.close()
-	l := &Listed{Records: []batch.Entry{}}
+	l := &RecordList{Records: []batch.Entry{}}
 	for at := cursor; ; {
 		line, err := in.ReadSlice('\n')
 		if errors.Is(err, io.EOF) && len(line) == 0 {
@@ -98,10 +98,10 @@ func (c *Collection) ListWithin(ctx context.Context, date string, q Query, curso
 		if err == nil || errors.Is(err, io.EOF) { // a line that was cut cannot be parsed
 			e, err = batch.ParseEntry(line)
 		} else if errors.Is(err, bufio.ErrBufferFull) {
-			err = fmt.Errorf("a line of more than %d bytes: %w", entryBytes, batch.ErrDamaged)
+			err = fmt.Errorf("a line of more than %d bytes: %w", maxEntry, batch.ErrDamaged)
 		}
 		if err == nil {
-			found, text, err = f.has(&e)
+			found, text, err = f.matches(&e)
 		}
 		if err == nil && l.Looked%100 == 99 {
 			err = ctx.Err()
@@ -115,7 +115,7 @@ func (c *Collection) ListWithin(ctx context.Context, date string, q Query, curso
 		if !found {
 			continue
 		}
-		if l.Records = append(l.Records, e); len(f.want) > 0 {
+		if l.Records = append(l.Records, e); len(f.terms) > 0 {
 			l.Texts = append(l.Texts, text)
 		}
 	}
@@ -139,7 +139,7 @@ func (c *Collection) Brief(ctx context.Context, date string) (*Brief, error) {
 	counts, err := c.counts(ctx, date)
 	var s *batch.State
 	if err == nil && counts == nil {
-		s, err = batch.ReadState(ctx, c.place, c.named(), date)
+		s, err = batch.ReadState(ctx, c.place, c.asCollection(), date)
 		if err == nil && s == nil {
 			err = fmt.Errorf("collection %s has no day %s: %w", c.Code, date, fs.ErrNotExist)
 		}
@@ -191,17 +191,17 @@ type File struct {
 }
 
 // folders are those in which a day has files.
-var folders = []string{"in", "doc", "moved", "out", "known", pages, apart, batch.FieldsFolder, "tally"}
+var folders = []string{"in", "doc", "moved", "out", "known", pagesFolder, otherFolder, batch.FieldsFolder, "tally"}
 
 const (
-	mostWalked  = 100_000 // files of a folder that are counted
-	listsAtOnce = 16
+	maxWalked = 100_000 // files of a folder that are counted
+	maxLists  = 16
 )
 
 // Files are a day's files by folder, up to n of each named. Folders are listed beside each other: a day of many rounds
 // has hundreds, and a store far away answers each in its time.
 func (c *Collection) Files(ctx context.Context, date string, n int) (all []Folder, err error) {
-	w := walker{place: c.place, named: n, lists: make(chan struct{}, listsAtOnce)}
+	w := walker{place: c.place, named: n, lists: make(chan struct{}, maxLists)}
 	found := make([]Folder, len(folders))
 	group, ctx := errgroup.WithContext(ctx)
 	for i, name := range folders {
@@ -231,7 +231,7 @@ func (w *walker) walk(ctx context.Context, dir, below string, walked *atomic.Int
 	w.lists <- struct{}{}
 	infos, err := w.place.List(ctx, path.Join(dir, below))
 	<-w.lists
-	if n := int64(len(infos)); err != nil || walked.Add(n)-n > mostWalked {
+	if n := int64(len(infos)); err != nil || walked.Add(n)-n > maxWalked {
 		return f, err
 	}
 	parts := make([]Folder, len(infos))

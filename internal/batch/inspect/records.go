@@ -20,15 +20,15 @@ import (
 
 // A Query says which records of a day are listed.
 type Query struct {
-	Apart  bool     // those in other languages, which were kept apart
+	Other  bool     // those in other languages, which were kept apart
 	Find   string   // only those that have this in URL, headline or text, whatever the case; "": all
 	Words  []string // and each of these
 	Offset int      // leave out so many of them
 	Limit  int      // and list so many; negative: all
 }
 
-// wanted is what a record has to have, in lower case.
-func (q *Query) wanted() (all []string) {
+// terms is what a record has to have, in lower case.
+func (q *Query) terms() (all []string) {
 	for _, text := range append([]string{q.Find}, q.Words...) {
 		if text != "" {
 			all = append(all, strings.ToLower(text))
@@ -45,14 +45,14 @@ func (c *Collection) Records(ctx context.Context, date string, q Query) iter.Seq
 		if left == 0 {
 			return
 		}
-		dir := c.folder(folderOf(q.Apart), date)
-		f := finder{ctx: ctx, place: c.place, dir: dir, want: q.wanted(), parts: map[string]*part{}}
+		dir := c.folder(folderOf(q.Other), date)
+		f := finder{ctx: ctx, place: c.place, dir: dir, terms: q.terms(), parts: map[string]*part{}}
 		defer f.close()
 		err := batch.EachLine(ctx, c.place, path.Join(dir, batch.IndexName), func(line []byte) error {
 			e, err := batch.ParseEntry(line)
 			found := false
 			if err == nil {
-				found, _, err = f.has(&e)
+				found, _, err = f.matches(&e)
 			}
 			switch {
 			case err != nil || !found:
@@ -76,9 +76,9 @@ var errEnough = errors.New("no more are wanted")
 
 func folderOf(isApart bool) string {
 	if isApart {
-		return apart
+		return otherFolder
 	}
-	return pages
+	return pagesFolder
 }
 
 // A finder looks into the records of entries. Those of a part come in the order in which they lie there, so that each
@@ -87,7 +87,7 @@ type finder struct {
 	ctx   context.Context
 	place place.Place
 	dir   string
-	want  []string
+	terms []string
 	parts map[string]*part
 }
 
@@ -98,8 +98,8 @@ type part struct {
 }
 
 // has reports whether the record of an entry has all that is wanted, and gives the text of one that does.
-func (f *finder) has(e *batch.Entry) (found bool, text string, err error) {
-	if len(f.want) == 0 {
+func (f *finder) matches(e *batch.Entry) (found bool, text string, err error) {
+	if len(f.terms) == 0 {
 		return true, "", nil
 	}
 	p := f.parts[e.Part]
@@ -123,7 +123,7 @@ func (f *finder) has(e *batch.Entry) (found bool, text string, err error) {
 		return false, "", err
 	}
 	where := []string{strings.ToLower(r.URL), strings.ToLower(r.Headline), strings.ToLower(r.Content)}
-	for _, want := range f.want {
+	for _, want := range f.terms {
 		if !slices.ContainsFunc(where, func(text string) bool { return strings.Contains(text, want) }) {
 			return false, "", nil
 		}
@@ -142,7 +142,7 @@ type Page struct {
 	batch.Entry
 	Line   []byte // as it lies there
 	Record xml.Record
-	Apart  bool // it is among those in other languages
+	Other  bool // it is among those in other languages
 }
 
 // Page finds the XML record of a URL; fs.ErrNotExist if the day has none.
@@ -156,7 +156,7 @@ func (c *Collection) Page(ctx context.Context, date, url string) (*Page, error) 
 		if err != nil {
 			return nil, err
 		}
-		pg := &Page{Entry: *e, Apart: isApart}
+		pg := &Page{Entry: *e, Other: isApart}
 		return pg, pg.read(ctx, c.place, dir)
 	}
 	return nil, fmt.Errorf("%s on %s: %w", url, date, fs.ErrNotExist)
@@ -183,14 +183,14 @@ func (pg *Page) read(ctx context.Context, p place.Place, dir string) error {
 // Document finds what came of a URL on a day, whether it is a page or not; fs.ErrNotExist if the day did not ask for
 // it. A day that is not merged is read from its beginning.
 func (c *Collection) Document(ctx context.Context, date, url string) (*batch.Document, error) {
-	names, err := batch.DayFiles(ctx, c.place, c.named(), "doc", date)
+	names, err := batch.DayFiles(ctx, c.place, c.asCollection(), "doc", date)
 	if err != nil {
 		return nil, err
 	}
 	find := findRecord
 	if len(names) == 0 {
 		find = scanFor // rounds are in the order in which they were fetched
-		if names, err = batch.FilesIn(ctx, c.place, c.folder("doc", date)); err != nil {
+		if names, err = batch.ListFiles(ctx, c.place, c.folder("doc", date)); err != nil {
 			return nil, err
 		}
 	}
@@ -208,8 +208,8 @@ func (c *Collection) Document(ctx context.Context, date, url string) (*batch.Doc
 	return nil, fmt.Errorf("%s on %s: %w", url, date, fs.ErrNotExist)
 }
 
-// stretch is how much of a file is read from one end to the other.
-const stretch = 4 << 20
+// stretchSize is how much of a file is read from one end to the other.
+const stretchSize = 4 << 20
 
 // findRecord finds the value of a key in a SequenceFile in the order of keys, by halving it; nil if there is none.
 func findRecord(ctx context.Context, p place.Place, name string, key []byte) ([]byte, error) {
@@ -218,7 +218,7 @@ func findRecord(ctx context.Context, p place.Place, name string, key []byte) ([]
 		return nil, err
 	}
 	from, to := int64(0), info.Size // the block with the key begins in [from, to), or there is none
-	for to-from > stretch {
+	for to-from > stretchSize {
 		middle := from + (to-from)/2
 		first, err := firstKey(ctx, p, name, middle, to)
 		if err != nil {

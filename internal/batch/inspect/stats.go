@@ -57,7 +57,7 @@ type Open struct {
 // A Span says which days are counted: from First to Last, "" being no bound.
 type Span struct{ First, Last string }
 
-func (s Span) has(date string) bool { return date >= s.First && (s.Last == "" || date <= s.Last) }
+func (s Span) contains(date string) bool { return date >= s.First && (s.Last == "" || date <= s.Last) }
 
 // Stats counts.
 func Stats(ctx context.Context, all []*Collection, span Span) (*Table, error) {
@@ -67,7 +67,7 @@ func Stats(ctx context.Context, all []*Collection, span Span) (*Table, error) {
 		sum, sites := newRow(c.Code), map[string]bool{}
 		sum.Directory = c.Directory
 		for _, date := range c.Dates {
-			if !span.has(date) {
+			if !span.contains(date) {
 				continue
 			}
 			d, err := c.Day(ctx, date)
@@ -157,8 +157,8 @@ func (t *Table) ByDate() (rows []*Row) {
 	return rows
 }
 
-// Names are the keys of maps of all rows, in order.
-func Names(rows []*Row, of func(*Row) map[string]int64) []string {
+// Keys are the keys of maps of all rows, in order.
+func Keys(rows []*Row, of func(*Row) map[string]int64) []string {
 	all := map[string]bool{}
 	for _, r := range rows {
 		for k := range of(r) {
@@ -170,7 +170,7 @@ func Names(rows []*Row, of func(*Row) map[string]int64) []string {
 
 // sites adds a day's sites.
 func (c *Collection) sites(ctx context.Context, date string, all map[string]bool) error {
-	err := batch.EachLine(ctx, c.place, path.Join(c.folder(pages, date), batch.SitesName), func(line []byte) error {
+	err := batch.EachLine(ctx, c.place, path.Join(c.folder(pagesFolder, date), batch.SitesName), func(line []byte) error {
 		s, err := batch.ParseSite(line)
 		if err == nil {
 			all[s.Site] = true

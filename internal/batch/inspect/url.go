@@ -43,8 +43,8 @@ func (c *Collection) Find(ctx context.Context, date, url string) (*URL, error) {
 	return u, nil
 }
 
-// Became says what came of the URL, in words.
-func (u *URL) Became() string {
+// Outcome says what came of the URL, in words.
+func (u *URL) Outcome() string {
 	d := u.Document
 	switch {
 	case d == nil:
@@ -53,12 +53,12 @@ func (u *URL) Became() string {
 		return fmt.Sprintf("left out by the rule %s: %s", d.Rule, d.Detail)
 	case d.Failure != "":
 		return fmt.Sprintf("failed: %s: %s", d.Failure, d.Detail)
-	case d.Found == page.Unchanged && !d.Same.Time.IsZero():
-		return "unchanged since " + d.Same.Time.UTC().Format(time.RFC3339)
-	case d.Found == page.Unchanged:
+	case d.Change == page.Unchanged && !d.SameAs.Time.IsZero():
+		return "unchanged since " + d.SameAs.Time.UTC().Format(time.RFC3339)
+	case d.Change == page.Unchanged:
 		return "unchanged"
-	case d.To != "":
-		return "redirects to " + d.To
+	case d.RedirectTo != "":
+		return "redirects to " + d.RedirectTo
 	case d.NoArchive:
 		return fmt.Sprintf("status %d; it asks not to be archived", d.Status)
 	case !d.MetaIndex:
@@ -70,14 +70,14 @@ func (u *URL) Became() string {
 // Refused is why the rules of a day refuse a URL that the day did not ask for; its Rule is "" if none does. The error of
 // a day whose rules are not recorded is fs.ErrNotExist.
 func (c *Collection) Refused(ctx context.Context, day *Day, url string) (policy.Verdict, error) {
-	return batch.JudgeLink(ctx, c.place, c.named(), day.State, url)
+	return batch.JudgeLink(ctx, c.place, c.asCollection(), day.State, url)
 }
 
 // Earlier is the XML record of the day on which a page was stored that has not changed since, and that day; nil if
 // there is none.
 func (c *Collection) Earlier(ctx context.Context, date string, u *URL) (pg *Page, day string, err error) {
 	d := u.Document
-	if d == nil || d.Found != page.Unchanged || d.Same.Time.IsZero() {
+	if d == nil || d.Change != page.Unchanged || d.SameAs.Time.IsZero() {
 		return nil, "", nil
 	}
 	for _, day := range slices.Backward(c.Dates) {
@@ -85,7 +85,7 @@ func (c *Collection) Earlier(ctx context.Context, date string, u *URL) (pg *Page
 			continue
 		}
 		pg, err := c.Page(ctx, day, u.URL)
-		if err == nil && pg.Record.Fetched.Equal(d.Same.Time.Truncate(time.Second)) {
+		if err == nil && pg.Record.Fetched.Equal(d.SameAs.Time.Truncate(time.Second)) {
 			return pg, day, nil
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -165,7 +165,7 @@ func (d *largeDay) runLarge(ctx context.Context, p *file.Place, temp, job string
 	if err != nil {
 		return err
 	}
-	inputs, err := batch.FilesIn(ctx, p, path.Join("input", job))
+	inputs, err := batch.ListFiles(ctx, p, path.Join("input", job))
 	if err != nil {
 		return err
 	}

@@ -52,10 +52,10 @@ func (cfg Config) withDefaults() Config {
 // MemoryLimit is what the collector is to keep the process below that runs jobs (debug.SetMemoryLimit), so that
 // garbage does not double the memory for sorting. Never so little that a crawl job would come near.
 func (cfg Config) MemoryLimit() int64 {
-	return max(cfg.withDefaults().Memory+256<<20, leastLimit)
+	return max(cfg.withDefaults().Memory+256<<20, minMemoryLimit)
 }
 
-const leastLimit = 448 << 20
+const minMemoryLimit = 448 << 20
 
 // A Runner runs jobs.
 type Runner struct{ cfg Config }
@@ -77,16 +77,16 @@ func (r *Runner) Run(ctx context.Context, run batch.Run) (_ *batch.Result, err e
 	if err != nil {
 		return nil, fmt.Errorf("job %s: %w", run.Job.Name, err)
 	}
-	temp, done, err := r.temp()
+	temp, done, err := r.createTemp()
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, done()) }()
-	j := &job{Run: run, cfg: &r.cfg, temp: temp, splits: splits, watch: newWatch(run, len(splits))}
+	j := &job{Run: run, cfg: &r.cfg, temp: temp, splits: splits, monitor: newProgressMonitor(run, len(splits))}
 	if err := j.run(ctx); err != nil {
 		return nil, fmt.Errorf("job %s: %w", run.Job.Name, err)
 	}
-	return &j.watch.outcome, nil
+	return &j.monitor.outcome, nil
 }
 
 // A split is the stretch of a file that a map task reads.
@@ -118,8 +118,8 @@ const (
 	lockName   = "lock"
 )
 
-// temp makes a folder for a job, and removes those of processes that were killed.
-func (r *Runner) temp() (dir string, done func() error, err error) {
+// createTemp makes a folder for a job, and removes those of processes that were killed.
+func (r *Runner) createTemp() (dir string, done func() error, err error) {
 	if err := os.MkdirAll(r.cfg.Temp, 0o755); err != nil {
 		return "", nil, err
 	}
@@ -129,7 +129,7 @@ func (r *Runner) temp() (dir string, done func() error, err error) {
 	}
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), tempPrefix) {
-			sweep(filepath.Join(r.cfg.Temp, e.Name()))
+			removeStale(filepath.Join(r.cfg.Temp, e.Name()))
 		}
 	}
 	dir = filepath.Join(r.cfg.Temp, fmt.Sprintf("%s%016x", tempPrefix, rand.Uint64()))
@@ -146,9 +146,9 @@ func (r *Runner) temp() (dir string, done func() error, err error) {
 	}, nil
 }
 
-// sweep removes a folder, or a lock without one, if no process has the lock. What cannot be removed is left to the
+// removeStale removes a folder, or a lock without one, if no process has the lock. What cannot be removed is left to the
 // next.
-func sweep(name string) {
+func removeStale(name string) {
 	dir, isLock := strings.CutSuffix(name, "."+lockName)
 	lock := flock.New(dir + "." + lockName)
 	if isLock {
@@ -167,16 +167,16 @@ func sweep(name string) {
 // A job is one run of one.
 type job struct {
 	batch.Run
-	cfg    *Config
-	temp   string
-	splits []split
-	runs   [][]extsort.Run // what each map task left for the reducers
-	watch  *watch
+	cfg     *Config
+	temp    string
+	splits  []split
+	runs    [][]extsort.Run // what each map task left for the reducers
+	monitor *progressMonitor
 }
 
 func (j *job) run(ctx context.Context) error {
 	j.runs = make([][]extsort.Run, len(j.splits))
-	err := j.all(ctx, len(j.splits), j.cfg.Cores, j.mapTask)
+	err := j.runTasks(ctx, len(j.splits), j.cfg.Cores, j.mapTask)
 	if err != nil || !j.Job.Reduces() {
 		return err
 	}
@@ -185,16 +185,16 @@ func (j *job) run(ctx context.Context) error {
 		runs = append(runs, some...)
 	}
 	atOnce := j.cfg.Cores
-	if j.Job.Waits {
+	if j.Job.WaitsForServers {
 		atOnce = j.Reducers
 	}
-	return j.all(ctx, j.Reducers, atOnce, func(ctx context.Context, t *batch.Task) error {
+	return j.runTasks(ctx, j.Reducers, atOnce, func(ctx context.Context, t *batch.Task) error {
 		return j.reduceTask(ctx, t, runs)
 	})
 }
 
-// all runs n tasks, some at once, each again a few times where it fails.
-func (j *job) all(outer context.Context, n, atOnce int, run func(context.Context, *batch.Task) error) error {
+// runTasks runs n tasks, some at once, each again a few times where it fails.
+func (j *job) runTasks(outer context.Context, n, atOnce int, run func(context.Context, *batch.Task) error) error {
 	g, ctx := errgroup.WithContext(outer)
 	g.SetLimit(atOnce)
 	for index := range n {
@@ -203,16 +203,16 @@ func (j *job) all(outer context.Context, n, atOnce int, run func(context.Context
 		}
 		g.Go(func() error {
 			for attempt := 0; ; attempt++ {
-				t := j.watch.begin(index, n, attempt)
-				err := batch.Guarded(func() error { return run(ctx, t) })
-				j.watch.end(t, err)
+				t := j.monitor.startTask(index, n, attempt)
+				err := batch.CatchPanic(func() error { return run(ctx, t) })
+				j.monitor.endTask(t, err)
 				switch {
 				case err == nil:
 					return nil
 				case ctx.Err() != nil:
 					return ctx.Err()
 				case attempt+1 >= j.cfg.Attempts || vfs.IsFull(err):
-					return fmt.Errorf("task %d of %d failed%s: %w", index+1, n, times(attempt+1), err)
+					return fmt.Errorf("task %d of %d failed%s: %w", index+1, n, lastOf(attempt+1), err)
 				}
 			}
 		})
@@ -220,8 +220,8 @@ func (j *job) all(outer context.Context, n, atOnce int, run func(context.Context
 	return cmp.Or(g.Wait(), outer.Err())
 }
 
-// times says of several failures that the last is told.
-func times(n int) string {
+// lastOf says of several failures that the last is told.
+func lastOf(n int) string {
 	if n == 1 {
 		return ""
 	}

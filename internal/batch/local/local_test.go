@@ -109,7 +109,7 @@ func TestWhatAKilledProcessLeftGoes(t *testing.T) {
 		}
 	}
 	r := New(Config{Place: p, Temp: temp})
-	_, done, err := r.temp() // of a job that runs
+	_, done, err := r.createTemp() // of a job that runs
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,20 +9,20 @@ import (
 )
 
 // A watch counts what the tasks of a job do, and tells who looks.
-type watch struct {
-	told func(batch.Progress)
+type progressMonitor struct {
+	report func(batch.Progress)
 
 	mu       sync.Mutex // guards what follows
 	progress batch.Progress
 	outcome  batch.Result
 	running  map[*batch.Task]bool
-	last     time.Time // when it was told
+	reported time.Time // when it was told
 }
 
-const tellEvery = 200 * time.Millisecond
+const reportInterval = 200 * time.Millisecond
 
-func newWatch(run batch.Run, maps int) *watch {
-	w := &watch{told: run.Progress, running: map[*batch.Task]bool{}, outcome: batch.Result{Counters: &batch.Counters{}}}
+func newProgressMonitor(run batch.Run, maps int) *progressMonitor {
+	w := &progressMonitor{report: run.Progress, running: map[*batch.Task]bool{}, outcome: batch.Result{Counters: &batch.Counters{}}}
 	w.progress.Maps = maps
 	if run.Job.Reduces() {
 		w.progress.Reduces = run.Reducers
@@ -30,13 +30,13 @@ func newWatch(run batch.Run, maps int) *watch {
 	return w
 }
 
-// begin makes a task.
-func (w *watch) begin(index, of, attempt int) *batch.Task {
+// startTask makes a task.
+func (w *progressMonitor) startTask(index, of, attempt int) *batch.Task {
 	t := batch.NewTask(index, of, attempt, func(text string) {
 		w.mu.Lock()
 		w.progress.Status = text
 		w.mu.Unlock()
-		w.tell(false)
+		w.reportProgress(false)
 	})
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -44,8 +44,8 @@ func (w *watch) begin(index, of, attempt int) *batch.Task {
 	return t
 }
 
-// end takes in what a task came to.
-func (w *watch) end(t *batch.Task, err error) {
+// endTask takes in what a task came to.
+func (w *progressMonitor) endTask(t *batch.Task, err error) {
 	w.mu.Lock()
 	delete(w.running, t)
 	switch {
@@ -61,20 +61,20 @@ func (w *watch) end(t *batch.Task, err error) {
 		w.outcome.Counters.AddAll(t.Counters().All())
 	}
 	w.mu.Unlock()
-	w.tell(true)
+	w.reportProgress(true)
 }
 
-func (w *watch) tell(always bool) {
-	if w.told == nil {
+func (w *progressMonitor) reportProgress(always bool) {
+	if w.report == nil {
 		return
 	}
 	w.mu.Lock()
 	now := time.Now()
-	if !always && now.Sub(w.last) < tellEvery {
+	if !always && now.Sub(w.reported) < reportInterval {
 		w.mu.Unlock()
 		return
 	}
-	w.last = now
+	w.reported = now
 	p := w.progress
 	p.Counters = w.outcome.Counters.All()
 	if p.Counters == nil {
@@ -86,5 +86,5 @@ func (w *watch) tell(always bool) {
 		}
 	}
 	w.mu.Unlock()
-	w.told(p)
+	w.report(p)
 }

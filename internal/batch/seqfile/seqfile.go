@@ -26,13 +26,13 @@ import (
 )
 
 const (
-	magic    = "SEQ\x06"
-	class    = "org.apache.hadoop.io.BytesWritable"
-	codec    = "org.apache.hadoop.io.compress.DefaultCodec"
-	block    = 256 << 10 // bytes of keys and values, after which a block is written
-	markLen  = 16
-	escape   = "\xff\xff\xff\xff" // a length of -1: a mark follows
-	maxField = 1<<31 - 1 - 4      // bytes of a key, and of a value
+	magic      = "SEQ\x06"
+	class      = "org.apache.hadoop.io.BytesWritable"
+	codec      = "org.apache.hadoop.io.compress.DefaultCodec"
+	blockSize  = 256 << 10 // bytes of keys and values, after which a block is written
+	markLen    = 16
+	markEscape = "\xff\xff\xff\xff" // a length of -1: a mark follows
+	maxField   = 1<<31 - 1 - 4      // bytes of a key, and of a value
 )
 
 // A Writer writes a file.
@@ -78,7 +78,7 @@ func (s *Writer) Append(key, value []byte) error {
 	s.field(keyLens, key)
 	s.field(valueLens, value)
 	s.records++
-	if s.buffers[keys].Len()+s.buffers[values].Len() < block {
+	if s.buffers[keys].Len()+s.buffers[values].Len() < blockSize {
 		return nil
 	}
 	return s.flush()
@@ -93,14 +93,14 @@ func (s *Writer) field(lens int, b []byte) {
 
 // flush writes a block.
 func (s *Writer) flush() error {
-	s.head = append(append(s.head[:0], escape...), s.mark[:]...)
+	s.head = append(append(s.head[:0], markEscape...), s.mark[:]...)
 	s.head = appendVInt(s.head, s.records)
 	if _, err := s.w.Write(s.head); err != nil {
 		return err
 	}
 	for i := range s.buffers {
 		s.packed.Reset()
-		if err := pack(&s.packed, s.buffers[i].Bytes()); err != nil {
+		if err := compress(&s.packed, s.buffers[i].Bytes()); err != nil {
 			return err
 		}
 		s.head = appendVInt(s.head[:0], s.packed.Len())
@@ -109,11 +109,11 @@ func (s *Writer) flush() error {
 				return err
 			}
 		}
-		if s.buffers[i].Reset(); s.buffers[i].Cap() > 4*block {
+		if s.buffers[i].Reset(); s.buffers[i].Cap() > 4*blockSize {
 			s.buffers[i] = bytes.Buffer{} // of a record that was unusually long
 		}
 	}
-	if s.packed.Cap() > 4*block {
+	if s.packed.Cap() > 4*blockSize {
 		s.packed = bytes.Buffer{}
 	}
 	s.records = 0
@@ -128,14 +128,14 @@ func (s *Writer) Close() error {
 	return s.flush()
 }
 
-var packers = sync.Pool{New: func() any {
+var zlibWriters = sync.Pool{New: func() any {
 	z, _ := zlib.NewWriterLevel(io.Discard, zlib.BestSpeed) // the level is valid
 	return z
 }}
 
-func pack(w io.Writer, b []byte) error {
-	z := packers.Get().(*zlib.Writer)
-	defer packers.Put(z)
+func compress(w io.Writer, b []byte) error {
+	z := zlibWriters.Get().(*zlib.Writer)
+	defer zlibWriters.Put(z)
 	z.Reset(w)
 	if _, err := z.Write(b); err != nil {
 		return err
@@ -185,7 +185,7 @@ func Open(ctx context.Context, p place.Place, name string, from, to int64) (*Rea
 	}
 	r.in.Reset(src)
 	r.close, r.at = src.Close, from
-	if err := r.toMark(); err != nil {
+	if err := r.skipToMark(); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), src.Close())
 	}
 	return r, nil
@@ -216,9 +216,9 @@ func (r *Reader) full(b []byte) error {
 	return err
 }
 
-// toMark goes on to where the next block begins, or to the end.
-func (r *Reader) toMark() error {
-	want := append([]byte(escape), r.mark[:]...)
+// skipToMark goes on to where the next block begins, or to the end.
+func (r *Reader) skipToMark() error {
+	want := append([]byte(markEscape), r.mark[:]...)
 	for {
 		have, err := r.in.Peek(r.in.Size())
 		if err != nil && !errors.Is(err, io.EOF) {
@@ -268,16 +268,16 @@ func (r *Reader) field(lens int) ([]byte, error) {
 	return b[4:], nil
 }
 
-// block reads the next block; io.EOF if there is none, or it is somebody else's.
+// blockSize reads the next block; io.EOF if there is none, or it is somebody else's.
 func (r *Reader) block() error {
 	if r.at >= r.end {
 		return io.EOF
 	}
-	var head [len(escape) + markLen]byte
+	var head [len(markEscape) + markLen]byte
 	if err := r.full(head[:]); err != nil {
 		return err // io.EOF at the end
 	}
-	if string(head[:len(escape)]) != escape || !bytes.Equal(head[len(escape):], r.mark[:]) {
+	if string(head[:len(markEscape)]) != markEscape || !bytes.Equal(head[len(markEscape):], r.mark[:]) {
 		return ErrDamaged
 	}
 	var err error
@@ -325,7 +325,7 @@ func (r *Reader) buffer(i int) error {
 
 // fill reads all that src has. Room grows with what comes, whatever a damaged file says of its length.
 func fill(b *bytes.Buffer, src io.Reader) error {
-	if b.Reset(); b.Cap() > 8*block {
+	if b.Reset(); b.Cap() > 8*blockSize {
 		*b = bytes.Buffer{} // of a record that was unusually long
 	}
 	_, err := b.ReadFrom(src)
@@ -341,7 +341,7 @@ func (r *Reader) vint() (int, error) {
 	if err := r.full(b[:1]); err != nil {
 		return 0, io.ErrUnexpectedEOF
 	}
-	more := vintMore(b[0])
+	more := vintExtraBytes(b[0])
 	if err := r.full(b[1 : 1+more]); err != nil {
 		return 0, io.ErrUnexpectedEOF
 	}
@@ -364,8 +364,8 @@ func appendVInt(b []byte, n int) []byte {
 	return append(append(b, byte(-112-len(digits))), digits...)
 }
 
-// vintMore is how many bytes of a number follow the first.
-func vintMore(first byte) int {
+// vintExtraBytes is how many bytes of a number follow the first.
+func vintExtraBytes(first byte) int {
 	switch n := int(int8(first)); {
 	case n >= -112:
 		return 0
@@ -381,7 +381,7 @@ func vint(b []byte) (n int, rest []byte, ok bool) {
 	if len(b) == 0 {
 		return 0, nil, false
 	}
-	more := vintMore(b[0])
+	more := vintExtraBytes(b[0])
 	if int8(b[0]) >= 0 {
 		return int(b[0]), b[1:], true
 	}

@@ -65,7 +65,7 @@ func samples() []record {
 		every[i] = byte(i)
 	}
 	all := []record{{}, {key: every}, {value: every}, {[]byte("k"), bytes.Repeat(every, 8000)}, {[]byte("escape"),
-		[]byte(escape)}}
+		[]byte(markEscape)}}
 	for n := range 300 { // lengths around the borders of their forms
 		all = append(all, record{[]byte(fmt.Sprint(n)), make([]byte, n)})
 	}
@@ -135,7 +135,7 @@ func TestStretchesHaveEachBlockOnce(t *testing.T) {
 func TestAFileThatWasCutIsDamaged(t *testing.T) {
 	var all []record
 	for i := range 4 { // of several blocks, which become small
-		all = append(all, record{fmt.Append(nil, i), bytes.Repeat([]byte{byte(i)}, block*2/3)})
+		all = append(all, record{fmt.Append(nil, i), bytes.Repeat([]byte{byte(i)}, blockSize*2/3)})
 	}
 	data := write(t, all)
 	r, err := NewReader(bytes.NewReader(data))

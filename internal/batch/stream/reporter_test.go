@@ -22,12 +22,12 @@ func TestCountersAreToldOnce(t *testing.T) {
 		task.Count("de", "pages, all", 2)
 		synctest.Wait()
 		task.Status("half\nway " + strings.Repeat("x", 1000))
-		time.Sleep(ReportEvery + time.Second) // the bubble's time
+		time.Sleep(ReportInterval + time.Second) // the bubble's time
 		task.Count("de", "pages, all", 3)
 		if err := stop(); err != nil {
 			t.Fatal(err)
 		}
-		want := []string{"reporter:status:half way " + strings.Repeat("x", mostStatus-9),
+		want := []string{"reporter:status:half way " + strings.Repeat("x", maxStatus-9),
 			"reporter:counter:de,pages; all,2", "reporter:counter:de,pages; all,3", ""}
 		if got := strings.Split(out.String(), "\n"); !slices.Equal(got, want) {
 			t.Errorf("%q", got)
@@ -106,7 +106,7 @@ func TestATaskTellsFewCountersWhateverIsCounted(t *testing.T) {
 		names[fields[1]] = true
 		sum += n
 	}
-	if len(names) != mostCounters || sum != 1000 {
+	if len(names) != maxCounters || sum != 1000 {
 		t.Errorf("%d counters, %d in all", len(names), sum)
 	}
 }

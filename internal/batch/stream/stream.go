@@ -41,8 +41,8 @@ func (r *Reader) Next() (key, value []byte, err error) {
 	return r.key, r.value, err
 }
 
-// most is the room that a buffer keeps from one record to the next.
-const most = 4 << 20
+// maxKeptBuffer is the room that a buffer keeps from one record to the next.
+const maxKeptBuffer = 4 << 20
 
 func (r *Reader) field(b []byte) ([]byte, error) {
 	var head [4]byte
@@ -53,11 +53,11 @@ func (r *Reader) field(b []byte) ([]byte, error) {
 	if n > maxField {
 		return nil, fmt.Errorf("a field of %d bytes: this is no stream of rawbytes", n)
 	}
-	if cap(b) > most {
+	if cap(b) > maxKeptBuffer {
 		b = nil
 	}
 	for b = b[:0]; len(b) < int(n); { // room grows with what comes, whatever the length says
-		chunk := min(int(n)-len(b), max(most, len(b)))
+		chunk := min(int(n)-len(b), max(maxKeptBuffer, len(b)))
 		if cap(b)-len(b) < chunk {
 			b = append(make([]byte, 0, len(b)+chunk), b...)
 		}

@@ -199,7 +199,7 @@ func TestRunnersAgree(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s, %s: %v", job, name, err)
 			}
-			names, err := batch.FilesIn(t.Context(), p, "output")
+			names, err := batch.ListFiles(t.Context(), p, "output")
 			if err != nil {
 				t.Fatal(err)
 			}

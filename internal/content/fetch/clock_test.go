@@ -21,11 +21,11 @@ func TestALimitedReadGoesByTheMonotonicClock(t *testing.T) {
 		w := c.newWire(&addressed{here})
 		w.slot = &sockets{}
 		now := time.Now()
-		w.endReads(testmain.Leapt(now.Add(time.Minute), leap))
+		w.endReads(testmain.JumpClock(now.Add(time.Minute), leap))
 		if err := w.wait(100); err != nil {
 			t.Errorf("the clock leapt by %v: a read with a minute left ends: %v", leap, err)
 		}
-		w.endReads(testmain.Leapt(now.Add(-time.Second), leap))
+		w.endReads(testmain.JumpClock(now.Add(-time.Second), leap))
 		if err := w.wait(100); err == nil {
 			t.Errorf("the clock leapt by %v: a read that has no time left goes on", leap)
 		}
@@ -59,7 +59,7 @@ func TestFoundGoesByTheMonotonicClock(t *testing.T) {
 		if _, err := c.resolver.lookUpUncached(context.Background(), "a.test"); err != nil {
 			t.Fatal(err)
 		}
-		clock = testmain.Leapt(now.Add(time.Second), leap)
+		clock = testmain.JumpClock(now.Add(time.Second), leap)
 		if age := clock.Sub(c.LastFound()); age != time.Second {
 			t.Errorf("the clock leapt by %v: a name was found %v ago", leap, age)
 		}

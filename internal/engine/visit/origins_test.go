@@ -27,7 +27,7 @@ func TestHealthGoesByTheMonotonicClock(t *testing.T) {
 				break
 			}
 			if visits == 0 {
-				clock = testmain.Leapt(clock, leap)
+				clock = testmain.JumpClock(clock, leap)
 			} else if _, first, _ := o.Failing(origin, clock); clock.Sub(first) != time.Duration(visits)*time.Second {
 				t.Errorf("the clock leapt by %v: visit %d comes %v after the first failure", leap, visits,
 					clock.Sub(first))

@@ -20,16 +20,16 @@ import (
 
 // Settings are those of a demo.
 type Settings struct {
-	Web      synthweb.Config
-	Nodes    int
-	Strategy string
-	Apart    float64 // share of the hosts that a node does not reach
-	Out      string  // folder of the nodes' folders and logs
-	UI       bool
-	NoToken  bool // of the nodes' web pages
-	Delay    time.Duration
-	Most     time.Duration // the demo may take
-	W        io.Writer
+	Web              synthweb.Config
+	Nodes            int
+	Strategy         string
+	UnreachableShare float64 // share of the hosts that a node does not reach
+	Out              string  // folder of the nodes' folders and logs
+	UI               bool
+	NoToken          bool // of the nodes' web pages
+	Delay            time.Duration
+	Timeout          time.Duration // the demo may take
+	W                io.Writer
 
 	Environment func(secret.Secret) []string                                          // of a node's process
 	Start       func(ctx context.Context, control admin.Client, seeds []string) error // starts the crawl
@@ -44,23 +44,23 @@ type Demo struct {
 	Secret  secret.Secret
 	Servers []string // addresses of the cluster's servers
 	Procs   []*Node
-	Begun   time.Time // of the crawl
+	Started time.Time // of the crawl
 	Control string    // the last known control unit
 
-	made   *synthweb.Web
-	before string    // the last line on members
-	said   time.Time // of the last line
+	web         *synthweb.Web
+	lastMembers string    // the last line on members
+	lastPrinted time.Time // of the last line
 }
 
-func (d *Demo) fates() string {
+func (d *Demo) plannedEvents() string {
 	if d.Mesh() {
 		return "2 left, 2 killed"
 	}
 	return "1 killed"
 }
 
-// listening is how many nodes listen at an address that is known before.
-func (d *Demo) listening() int {
+// numServers is how many nodes listen at an address that is known before.
+func (d *Demo) numServers() int {
 	if d.Mesh() {
 		return d.Nodes
 	}
@@ -79,21 +79,21 @@ func (d *Demo) Run(ctx context.Context) (err error) {
 		return err
 	}
 	begun := time.Now()
-	ctx, cancel := context.WithTimeoutCause(ctx, d.Most, fmt.Errorf("the demo has taken longer than %v: what the nodes "+
-		"said is in %s", d.Most, filepath.Join(d.Out, "*.log")))
+	ctx, cancel := context.WithTimeoutCause(ctx, d.Timeout, fmt.Errorf("the demo has taken longer than %v: what the nodes "+
+		"said is in %s", d.Timeout, filepath.Join(d.Out, "*.log")))
 	defer cancel()
-	d.made = synthweb.New(d.Web)
-	d.Server, err = synthweb.Serve(ctx, d.made, synthweb.ServeOptions{DNS: true})
+	d.web = synthweb.New(d.Web)
+	d.Server, err = synthweb.Serve(ctx, d.web, synthweb.ServeOptions{DNS: true})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.Server.Close()) }()
 	d.Server.Score() // its truth takes a moment to compute
 	d.Secret = secret.New()
-	if d.Servers, err = FreeAddresses(d.listening()); err != nil {
+	if d.Servers, err = FreeAddresses(d.numServers()); err != nil {
 		return err
 	}
-	defer d.End()
+	defer d.KillAll()
 	for range d.Nodes - 1 {
 		if err := d.startNode(); err != nil {
 			return err
@@ -106,7 +106,7 @@ func (d *Demo) Run(ctx context.Context) (err error) {
 	if err := crawl(ctx); err != nil {
 		return errors.Join(err, context.Cause(ctx))
 	}
-	return d.judge(time.Since(begun))
+	return d.printScore(time.Since(begun))
 }
 
 func (d *Demo) crawl(ctx context.Context) (err error) {
@@ -119,9 +119,9 @@ func (d *Demo) crawl(ctx context.Context) (err error) {
 	if err := d.Start(ctx, control, d.Server.SeedURLs()); err != nil {
 		return err
 	}
-	d.Begun = time.Now()
-	d.Say("the crawl begins: %d nodes, 3 of them with servers, %s", d.Nodes-1, d.Server.SeedURLs()[0])
-	for _, part := range []func(context.Context, admin.Client) error{d.formed, d.joined, d.killed, d.Ended} {
+	d.Started = time.Now()
+	d.Logf("the crawl begins: %d nodes, 3 of them with servers, %s", d.Nodes-1, d.Server.SeedURLs()[0])
+	for _, part := range []func(context.Context, admin.Client) error{d.waitFormed, d.addNode, d.killNode, d.WaitEnd} {
 		if err := part(ctx, control); err != nil {
 			return err
 		}
@@ -132,25 +132,25 @@ func (d *Demo) crawl(ctx context.Context) (err error) {
 // Crawl is the name of the crawl.
 const Crawl = "demo"
 
-// settled waits until so many nodes are members, and hosts have their owners.
-func (d *Demo) settled(ctx context.Context, control admin.Client, nodes int) error {
-	return d.Until(ctx, control, func(c *inspect.Cluster) bool { return c.Settled && Members(c) == nodes })
+// waitSettled waits until so many nodes are members, and hosts have their owners.
+func (d *Demo) waitSettled(ctx context.Context, control admin.Client, nodes int) error {
+	return d.WaitFor(ctx, control, func(c *inspect.Cluster) bool { return c.Settled && Members(c) == nodes })
 }
 
-func (d *Demo) formed(ctx context.Context, control admin.Client) error {
-	return d.settled(ctx, control, d.Nodes-1)
+func (d *Demo) waitFormed(ctx context.Context, control admin.Client) error {
+	return d.waitSettled(ctx, control, d.Nodes-1)
 }
 
-func (d *Demo) joined(ctx context.Context, control admin.Client) error {
+func (d *Demo) addNode(ctx context.Context, control admin.Client) error {
 	if err := d.startNode(); err != nil {
 		return err
 	}
-	d.Say("%s joins", d.Procs[len(d.Procs)-1].Name)
-	return d.settled(ctx, control, d.Nodes)
+	d.Logf("%s joins", d.Procs[len(d.Procs)-1].Name)
+	return d.waitSettled(ctx, control, d.Nodes)
 }
 
-// killed kills a node that runs a server: the control unit, if it does.
-func (d *Demo) killed(ctx context.Context, control admin.Client) error {
+// killNode kills a node that runs a server: the control unit, if it does.
+func (d *Demo) killNode(ctx context.Context, control admin.Client) error {
 	victim, what := d.Procs[1], ""
 	if i := slices.IndexFunc(d.Procs[:len(d.Servers)], func(p *Node) bool { return p.Name == d.Control }); i >= 0 {
 		victim, what = d.Procs[i], ", the "+(&inspect.Cluster{Strategy: d.Strategy}).LeaderWord()+","
@@ -158,13 +158,13 @@ func (d *Demo) killed(ctx context.Context, control admin.Client) error {
 	if err := victim.Kill(); err != nil {
 		return err
 	}
-	d.Say("%s%s is killed, with the server that it ran", victim.Name, what)
-	return d.settled(ctx, control, d.Nodes-1)
+	d.Logf("%s%s is killed, with the server that it ran", victim.Name, what)
+	return d.waitSettled(ctx, control, d.Nodes-1)
 }
 
-// Ended waits until the crawl is done and its processes have ended.
-func (d *Demo) Ended(ctx context.Context, control admin.Client) error {
-	if err := d.Until(ctx, control, func(c *inspect.Cluster) bool { return c.State == "done" }); err != nil {
+// WaitEnd waits until the crawl is done and its processes have ended.
+func (d *Demo) WaitEnd(ctx context.Context, control admin.Client) error {
+	if err := d.WaitFor(ctx, control, func(c *inspect.Cluster) bool { return c.State == "done" }); err != nil {
 		return err
 	}
 	return d.wait(ctx)
@@ -189,14 +189,14 @@ func Members(c *inspect.Cluster) (n int) {
 	return n
 }
 
-// Until polls the cluster until it is as wanted, and prints what changes.
-func (d *Demo) Until(ctx context.Context, control admin.Client, wanted func(*inspect.Cluster) bool) error {
+// WaitFor polls the cluster until it is as wanted, and prints what changes.
+func (d *Demo) WaitFor(ctx context.Context, control admin.Client, wanted func(*inspect.Cluster) bool) error {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		if c, err := control.Cluster(ctx, Crawl); err == nil {
-			d.follow(c)
-			d.sayPages()
+			d.printChanges(c)
+			d.printPages()
 			if wanted(c) {
 				return nil
 			}
@@ -214,28 +214,28 @@ func (d *Demo) Until(ctx context.Context, control admin.Client, wanted func(*ins
 	}
 }
 
-// follow prints what has changed, and from time to time the progress.
-func (d *Demo) follow(c *inspect.Cluster) {
+// printChanges prints what has changed, and from time to time the progress.
+func (d *Demo) printChanges(c *inspect.Cluster) {
 	line := membersLine(c)
 	switch {
-	case len(c.Nodes) > 0 && line != d.before:
-		d.before = line
-		d.Say("%s", line)
-	case time.Since(d.said) >= 5*time.Second:
-		d.Say("%.0f pages/s, %d URLs wait%s", c.Totals.Rate, c.Totals.Waiting, ownedWords(c))
+	case len(c.Nodes) > 0 && line != d.lastMembers:
+		d.lastMembers = line
+		d.Logf("%s", line)
+	case time.Since(d.lastPrinted) >= 5*time.Second:
+		d.Logf("%.0f pages/s, %d URLs wait%s", c.Totals.Rate, c.Totals.Waiting, ownedWords(c))
 	}
 	d.Control = c.Control
 }
 
-// sayPages says where nodes' web pages are, as they come.
-func (d *Demo) sayPages() {
+// printPages says where nodes' web pages are, as they come.
+func (d *Demo) printPages() {
 	for _, p := range d.Procs {
 		if !d.UI || p.page != "" {
 			continue
 		}
 		if url, link := d.PageOf(d.folderOf(p)); url != "" {
 			p.page = url
-			d.Say("the web page of %s is %s", p.Name, link)
+			d.Logf("the web page of %s is %s", p.Name, link)
 		}
 	}
 }
@@ -281,15 +281,15 @@ func membersLine(c *inspect.Cluster) string {
 	return line
 }
 
-// Say prints what happens, and when.
-func (d *Demo) Say(format string, args ...any) {
-	d.said = time.Now()
-	fmt.Fprintf(d.W, "%5.1fs  %5d requests  %s\n", time.Since(d.Begun).Seconds(), d.Server.Requests(),
+// Logf prints what happens, and when.
+func (d *Demo) Logf(format string, args ...any) {
+	d.lastPrinted = time.Now()
+	fmt.Fprintf(d.W, "%5.1fs  %5d requests  %s\n", time.Since(d.Started).Seconds(), d.Server.Requests(),
 		fmt.Sprintf(format, args...))
 }
 
-// judge prints what the servers of the web saw. Faults of the crawl are an error.
-func (d *Demo) judge(took time.Duration) error {
+// printScore prints what the servers of the web saw. Faults of the crawl are an error.
+func (d *Demo) printScore(took time.Duration) error {
 	s := d.Server.Score()
 	fmt.Fprintf(d.W, "\nWhat the servers saw:\n%s\nThe nodes' folders and logs are in %s.\n", s, d.Out)
 	faults := Faults(&s, d.Delay)
@@ -299,7 +299,7 @@ func (d *Demo) judge(took time.Duration) error {
 	}
 	fmt.Fprintf(d.W, "%d nodes, 1 joined, %s: %d of %d reachable URLs fetched, %d fetched again, %s, gap at "+
 		"least %v, %.0f s\n",
-		d.Nodes, d.fates(), s.Covered, s.Truth, s.Repeats+s.RepeatsOther, verdict, s.LeastGap.Value.Round(time.Millisecond),
+		d.Nodes, d.plannedEvents(), s.Covered, s.Truth, s.Repeats+s.RepeatsOther, verdict, s.LeastGap.Value.Round(time.Millisecond),
 		took.Seconds())
 	if len(faults) > 0 {
 		return fmt.Errorf("the crawl is not as it should be: %s", strings.Join(faults, ", "))

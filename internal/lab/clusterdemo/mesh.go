@@ -38,31 +38,31 @@ func (d *Demo) crawlMesh(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, control.Close()) }()
-	d.Begun = time.Now()
+	d.Started = time.Now()
 	together := func(n int) func(*inspect.Cluster) bool {
 		return func(c *inspect.Cluster) bool { return c.Settled && c.Gathered.Nodes == n }
 	}
-	if err := d.Until(ctx, control, together(d.Nodes-1)); err != nil {
+	if err := d.WaitFor(ctx, control, together(d.Nodes-1)); err != nil {
 		return err
 	}
 	if err := d.Start(ctx, control, d.Server.SeedURLs()); err != nil {
 		return err
 	}
-	d.Begun = time.Now()
-	d.Say("the crawl begins: %d nodes, %s", d.Nodes-1, d.Server.SeedURLs()[0])
-	if err := d.Until(ctx, control, func(c *inspect.Cluster) bool { return Members(c) == d.Nodes-1 }); err != nil {
+	d.Started = time.Now()
+	d.Logf("the crawl begins: %d nodes, %s", d.Nodes-1, d.Server.SeedURLs()[0])
+	if err := d.WaitFor(ctx, control, func(c *inspect.Cluster) bool { return Members(c) == d.Nodes-1 }); err != nil {
 		return err
 	}
-	if err := d.joined(ctx, control); err != nil {
+	if err := d.addNode(ctx, control); err != nil {
 		return err
 	}
 	for _, part := range []func() error{d.leaveTwo, d.killTwo} {
 		if err := part(); err != nil {
 			return err
 		}
-		d.watchFor(ctx, control, meshPause)
+		d.watch(ctx, control, meshPause)
 	}
-	return d.allEnd(ctx, control)
+	return d.waitAll(ctx, control)
 }
 
 // meshPause is what a demo lets pass between two things that happen to nodes.
@@ -89,7 +89,7 @@ func (d *Demo) leaveTwo() error {
 		if err := p.Cmd.Process.Signal(os.Interrupt); err != nil {
 			return err
 		}
-		d.Say("%s leaves", p.Name)
+		d.Logf("%s leaves", p.Name)
 	}
 	return nil
 }
@@ -101,32 +101,32 @@ func (d *Demo) killTwo() error {
 			return err
 		}
 		if i > 0 {
-			d.Say("%s is killed", p.Name)
+			d.Logf("%s is killed", p.Name)
 			continue
 		}
 		<-p.Ended
 		if err := os.RemoveAll(d.folderOf(p)); err != nil {
 			return err
 		}
-		d.Say("%s is killed, and its folder is lost", p.Name)
+		d.Logf("%s is killed, and its folder is lost", p.Name)
 	}
 	return nil
 }
 
-// watchFor says for a while how it goes.
-func (d *Demo) watchFor(ctx context.Context, control admin.Client, long time.Duration) {
+// watch says for a while how it goes.
+func (d *Demo) watch(ctx context.Context, control admin.Client, long time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, long)
 	defer cancel()
-	_ = d.Until(ctx, control, func(*inspect.Cluster) bool { return false }) // what is wrong shows in the end, too
+	_ = d.WaitFor(ctx, control, func(*inspect.Cluster) bool { return false }) // what is wrong shows in the end, too
 }
 
-// allEnd waits until all nodes have ended, which they do when the crawl is done.
-func (d *Demo) allEnd(ctx context.Context, control admin.Client) error {
+// waitAll waits until all nodes have ended, which they do when the crawl is done.
+func (d *Demo) waitAll(ctx context.Context, control admin.Client) error {
 	watching, stop := context.WithCancel(ctx)
 	seen := make(chan struct{})
 	go func() {
 		defer close(seen)
-		_ = d.Until(watching, control, func(*inspect.Cluster) bool { return false }) // until it is stopped, or a node fails
+		_ = d.WaitFor(watching, control, func(*inspect.Cluster) bool { return false }) // until it is stopped, or a node fails
 	}()
 	defer func() { stop(); <-seen }()
 	return d.wait(ctx)

@@ -46,7 +46,7 @@ func (d *Demo) startNode() error {
 	if d.UI {
 		args = append(args, "--ui=127.0.0.1:0", "--ui-no-token="+strconv.FormatBool(d.NoToken))
 	}
-	args = append(args, d.shutOut(i)...)
+	args = append(args, d.unreachableFlags(i)...)
 	if p.Log, err = os.Create(filepath.Join(d.Out, p.Name+".log")); err != nil {
 		return err
 	}
@@ -64,24 +64,24 @@ func (d *Demo) startNode() error {
 	return nil
 }
 
-// nobody is an address of this machine where nothing listens.
-const nobody = "127.78.0.1"
+// unusedAddress is an address of this machine where nothing listens.
+const unusedAddress = "127.78.0.1"
 
-// shutOut returns flags that keep a node from its share of the hosts. Two of the nodes that are there from the beginning
+// unreachableFlags returns flags that keep a node from its share of the hosts. Two of the nodes that are there from the beginning
 // reach each host, so that one may die.
-func (d *Demo) shutOut(node int) (args []string) {
+func (d *Demo) unreachableFlags(node int) (args []string) {
 	if !d.Hub() {
 		return nil
 	}
 	first := d.Nodes - 1
-	for i := range d.made.Len() {
+	for i := range d.web.Len() {
 		if node == i%first || node == (i+1)%first {
 			continue
 		}
 		h := fnv.New32a()
 		fmt.Fprintf(h, "%d %d", i, node)
-		if float64(h.Sum32()%1000) < 1000*d.Apart {
-			args = append(args, "--resolve", d.made.Host(i)+":*:"+nobody)
+		if float64(h.Sum32()%1000) < 1000*d.UnreachableShare {
+			args = append(args, "--resolve", d.web.Host(i)+":*:"+unusedAddress)
 		}
 	}
 	return args
@@ -115,8 +115,8 @@ func (p *Node) wait(ctx context.Context) error {
 	}
 }
 
-// End kills the nodes that still run.
-func (d *Demo) End() {
+// KillAll kills the nodes that still run.
+func (d *Demo) KillAll() {
 	for _, p := range d.Procs {
 		_ = p.Cmd.Process.Kill() // it may have ended
 		<-p.Ended

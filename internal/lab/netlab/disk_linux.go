@@ -12,14 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// disks is where the disks of all labs' hosts are mounted, each under the name of its host's namespace.
-const disks = "/run/kumolab"
+// diskRoot is where the disks of all labs' hosts are mounted, each under the name of its host's namespace.
+const diskRoot = "/run/kumolab"
 
 // A disk is a file, as a device of its own that takes no more than so many bytes a second.
 type disk struct {
-	dir    string // where it is mounted
-	number string // of the device: "7:0"
-	before int64  // bytes written to that device for others before
+	dir           string // where it is mounted
+	number        string // of the device: "7:0"
+	writtenBefore int64  // bytes written to that device for others before
 }
 
 // Disk gives the host a disk of its own, of so many bytes, and returns its folder. What goes to it and what comes from
@@ -60,7 +60,7 @@ func (h *Host) makeDisk(size int64, bits int) (dir string, err error) {
 	}
 	device := strings.TrimSpace(string(said))
 	defer func() { err = errors.Join(err, program("losetup", "-d", device)) }() // it goes when it is unmounted
-	dir = filepath.Join(disks, h.space)
+	dir = filepath.Join(diskRoot, h.space)
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return "", err
 	}
@@ -72,7 +72,7 @@ func (h *Host) makeDisk(size int64, bits int) (dir string, err error) {
 		return "", err
 	}
 	h.disk = &disk{dir: dir, number: fmt.Sprintf("%d:%d", unix.Major(is.Rdev), unix.Minor(is.Rdev))}
-	if h.disk.before, err = h.disk.written(); err != nil {
+	if h.disk.writtenBefore, err = h.disk.written(); err != nil {
 		return "", err
 	}
 	return dir, throttle(h.disk.number, bits)
@@ -110,13 +110,13 @@ func (d *disk) written() (int64, error) {
 		return 0, fmt.Errorf("the statistics of device %s have %d fields", d.number, len(fields))
 	}
 	sectors, err := strconv.ParseInt(fields[6], 10, 64)
-	return sectors*512 - d.before, err
+	return sectors*512 - d.writtenBefore, err
 }
 
 // removeDisks removes the disks of some hosts. A device has its limit taken back first: it may be another's next, and
 // what is left to write would take its time.
 func removeDisks(which func(space string) bool) error {
-	found, err := filepath.Glob(filepath.Join(disks, family+"*"))
+	found, err := filepath.Glob(filepath.Join(diskRoot, namePrefix+"*"))
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func removeDisks(which func(space string) bool) error {
 			continue
 		}
 		var at, above unix.Stat_t
-		if unix.Stat(dir, &at) == nil && unix.Stat(disks, &above) == nil && at.Dev != above.Dev {
+		if unix.Stat(dir, &at) == nil && unix.Stat(diskRoot, &above) == nil && at.Dev != above.Dev {
 			number := fmt.Sprintf("%d:%d", unix.Major(at.Dev), unix.Minor(at.Dev))
 			failed = append(failed, throttle(number, 0), unix.Unmount(dir, unix.MNT_DETACH))
 		}

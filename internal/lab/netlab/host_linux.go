@@ -48,7 +48,7 @@ func in(space string, f func() error) (err error) {
 		return err
 	}
 	defer home.Close()
-	there, err := os.Open(filepath.Join(spaces, space))
+	there, err := os.Open(filepath.Join(namespaceDir, space))
 	if err != nil {
 		return err
 	}

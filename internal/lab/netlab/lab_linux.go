@@ -16,10 +16,10 @@ type Lab struct {
 	hub    string // the namespace of bridge and proxy
 	proxy  *proxy
 
-	mu    sync.Mutex // guards what follows
-	hosts []*Host
-	paths map[pair]Path // those that are not plain
-	hops  map[hop]*entry
+	mu        sync.Mutex // guards what follows
+	hosts     []*Host
+	paths     map[pair]Path // those that are not plain
+	neighbors map[neighborKey]*neighborEntry
 }
 
 // labs numbers the labs of this process.
@@ -32,15 +32,15 @@ func Open(seed uint64) (l *Lab, err error) {
 			return nil, err
 		}
 	}
-	if err := sweep(); err != nil {
+	if err := removeStale(); err != nil {
 		return nil, err
 	}
-	began, err := beginning(os.Getpid())
+	began, err := startTime(os.Getpid())
 	if err != nil {
 		return nil, err
 	}
-	prefix := fmt.Sprintf("%s%d-%s-%d-", family, os.Getpid(), began, labs.Add(1))
-	l = &Lab{prefix: prefix, hub: prefix + "hub", paths: make(map[pair]Path), hops: make(map[hop]*entry)}
+	prefix := fmt.Sprintf("%s%d-%s-%d-", namePrefix, os.Getpid(), began, labs.Add(1))
+	l = &Lab{prefix: prefix, hub: prefix + "hub", paths: make(map[pair]Path), neighbors: make(map[neighborKey]*neighborEntry)}
 	defer func() {
 		if err != nil {
 			_ = l.Close() // what went wrong first is what counts
@@ -108,16 +108,16 @@ func (h *Host) wire() error {
 	if err := ipAll(h.space, addrs); err != nil {
 		return fmt.Errorf("add host %s: %w", h.Name, err)
 	}
-	if err := h.Do(shareFairly); err != nil {
+	if err := h.Do(useReno); err != nil {
 		return fmt.Errorf("add host %s: %w", h.Name, err)
 	}
-	h.lab.proxy.learn(h.Addrs, h.mac)
+	h.lab.proxy.setMAC(h.Addrs, h.mac)
 	return nil
 }
 
-// shareFairly has a namespace's connections use Reno, as each kernel can: of two connections on a thin line BBR, which
+// useReno has a namespace's connections use Reno, as each kernel can: of two connections on a thin line BBR, which
 // a namespace takes from the machine, may leave one a third of what the other gets, for as long as they last.
-func shareFairly() error {
+func useReno() error {
 	return os.WriteFile("/proc/sys/net/ipv4/tcp_congestion_control", []byte("reno\n"), 0o644)
 }
 

@@ -313,7 +313,7 @@ func TestProcessesEndWithTheLab(t *testing.T) {
 	if left := living(t, p.Pid()); len(left) > 0 {
 		t.Errorf("some of its group are left: %v", left)
 	}
-	if left, _ := filepath.Glob(filepath.Join(spaces, l.prefix+"*")); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(namespaceDir, l.prefix+"*")); len(left) > 0 {
 		t.Errorf("left over: %v", left)
 	}
 }
@@ -343,24 +343,24 @@ func TestLeftoversAreSwept(t *testing.T) {
 	if err := ended.Run(); err != nil {
 		t.Fatal(err)
 	}
-	began, err := beginning(os.Getpid())
+	began, err := startTime(os.Getpid())
 	if err != nil {
 		t.Fatal(err)
 	}
 	pid := strconv.Itoa(os.Getpid())
-	dead, reused, alive, strange := family+strconv.Itoa(ended.Process.Pid)+"-5-1-x", family+pid+"-5-1-x",
-		family+pid+"-"+began+"-999-x", "kumotest-"+pid
+	dead, reused, alive, strange := namePrefix+strconv.Itoa(ended.Process.Pid)+"-5-1-x", namePrefix+pid+"-5-1-x",
+		namePrefix+pid+"-"+began+"-999-x", "kumotest-"+pid
 	for _, space := range []string{dead, reused, alive, strange} {
 		if err := ip("netns", "add", space); err != nil {
 			t.Fatal(err)
 		}
 		defer func() { _ = ip("netns", "del", space) }() // most are gone
 	}
-	if err := sweep(); err != nil {
+	if err := removeStale(); err != nil {
 		t.Fatal(err)
 	}
 	for space, want := range map[string]bool{dead: false, reused: false, alive: true, strange: true} {
-		if _, err := os.Stat(filepath.Join(spaces, space)); (err == nil) != want {
+		if _, err := os.Stat(filepath.Join(namespaceDir, space)); (err == nil) != want {
 			t.Errorf("%s is there: %v, want %v", space, err == nil, want)
 		}
 	}

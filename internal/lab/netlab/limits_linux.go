@@ -37,8 +37,8 @@ type Usage struct {
 // still for long, and long enough for the kernel's least quota of a millisecond.
 const quotaPeriod = 20 * time.Millisecond
 
-// firstShares let those who are limited have what they may, however much others want.
-const firstShares = "100000"
+// highestShares let those who are limited have what they may, however much others want.
+const highestShares = "100000"
 
 // controllers are the parts of the kernel that hold a host's processes within limits, or count for them; all in their
 // first version.
@@ -86,7 +86,7 @@ func (l Limits) settings(parent string) []setting {
 	if l.CPU > 0 {
 		quota := time.Duration(l.CPU * float64(quotaPeriod))
 		all = append(all,
-			setting{"cpu", "cpu.shares", firstShares},
+			setting{"cpu", "cpu.shares", highestShares},
 			setting{"cpu", "cpu.cfs_period_us", strconv.FormatInt(quotaPeriod.Microseconds(), 10)},
 			setting{"cpu", "cpu.cfs_quota_us", strconv.FormatInt(quota.Microseconds(), 10)})
 	}

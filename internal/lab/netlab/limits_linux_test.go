@@ -140,7 +140,7 @@ func TestLimitsOfTheDeadAreSwept(t *testing.T) {
 	if err := ended.Run(); err != nil {
 		t.Fatal(err)
 	}
-	dead := &Host{Name: "x", lab: h.lab, space: family + strconv.Itoa(ended.Process.Pid) + "-5-1-x"}
+	dead := &Host{Name: "x", lab: h.lab, space: namePrefix + strconv.Itoa(ended.Process.Pid) + "-5-1-x"}
 	if err := ip("netns", "add", dead.space); err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +155,7 @@ func TestLimitsOfTheDeadAreSwept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := sweep(); err != nil {
+	if err := removeStale(); err != nil {
 		t.Fatal(err)
 	}
 	if p.Wait(5*time.Second) == nil || p.cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {

@@ -35,17 +35,17 @@ func One(addr netip.Addr) netip.Prefix { return netip.PrefixFrom(addr, addr.BitL
 type pair struct{ from, to netip.Addr }
 
 // A hop is what a host sends to an address.
-type hop struct {
+type neighborKey struct {
 	from *Host
 	to   netip.Addr
 }
 
 // An entry is what the host's table of neighbours has to say of it.
-type entry struct {
+type neighborEntry struct {
 	owner *Host // of the address
 	cut   bool
 	paths int              // how many of the sender's addresses have a path there that is not plain
-	says  net.HardwareAddr // nil: the host finds out itself
+	mac   net.HardwareAddr // nil: the host finds out itself
 }
 
 func hostMAC(n int) net.HardwareAddr { return net.HardwareAddr{2, 'k', 'u', 0, byte(n >> 8), byte(n)} }
@@ -60,7 +60,7 @@ func (l *Lab) SetPath(from, to *Host, p Path) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.setPath(from, from.Addrs, to, to.Addrs, p)
-	return l.tell(from)
+	return l.updateNeighbors(from)
 }
 
 // SetPaths sets the paths between all hosts given, by a matrix: paths[i][j] from hosts[i] to hosts[j].
@@ -95,13 +95,13 @@ func (l *Lab) SetRoutes(routes ...Route) error {
 			}
 		}
 	}
-	return l.tell(l.hosts...)
+	return l.updateNeighbors(l.hosts...)
 }
 
 // setPath notes a path for some addresses of two hosts; mu is held.
 func (l *Lab) setPath(a *Host, from []netip.Addr, b *Host, to []netip.Addr, p Path) {
 	for _, dest := range to {
-		e := l.hop(a, b, dest)
+		e := l.neighbor(a, b, dest)
 		for _, source := range from {
 			key := pair{source, dest}
 			_, was := l.paths[key]
@@ -121,19 +121,19 @@ func (l *Lab) setPath(a *Host, from []netip.Addr, b *Host, to []netip.Addr, p Pa
 }
 
 // hop is the entry for an address of b in the table of a; mu is held.
-func (l *Lab) hop(a, b *Host, to netip.Addr) *entry {
-	e := l.hops[hop{a, to}]
+func (l *Lab) neighbor(a, b *Host, to netip.Addr) *neighborEntry {
+	e := l.neighbors[neighborKey{a, to}]
 	if e == nil {
-		e = &entry{owner: b}
-		l.hops[hop{a, to}] = e
+		e = &neighborEntry{owner: b}
+		l.neighbors[neighborKey{a, to}] = e
 	}
 	return e
 }
 
-// tell writes what has changed into the hosts' tables of neighbours; mu is held.
-func (l *Lab) tell(hosts ...*Host) error {
+// updateNeighbors writes what has changed into the hosts' tables of neighbours; mu is held.
+func (l *Lab) updateNeighbors(hosts ...*Host) error {
 	todo := make(map[*Host][]string)
-	for h, e := range l.hops {
+	for h, e := range l.neighbors {
 		mac := e.owner.mac
 		switch {
 		case !slices.Contains(hosts, h.from):
@@ -142,12 +142,12 @@ func (l *Lab) tell(hosts ...*Host) error {
 			mac = nobodyMAC
 		case e.paths > 0:
 			mac = proxyMAC
-		case e.says == nil:
+		case e.mac == nil:
 			continue
 		}
-		if !slices.Equal(mac, e.says) {
+		if !slices.Equal(mac, e.mac) {
 			todo[h.from] = append(todo[h.from], fmt.Sprintf("neigh replace %v lladdr %v nud permanent dev eth0", h.to, mac))
-			e.says = mac
+			e.mac = mac
 		}
 	}
 	for host, lines := range todo {
@@ -176,21 +176,21 @@ func (l *Lab) CutOneWay(some, others []*Host) error {
 				continue
 			}
 			for _, to := range b.Addrs {
-				l.hop(a, b, to).cut = true
+				l.neighbor(a, b, to).cut = true
 			}
 		}
 	}
-	return l.tell(some...)
+	return l.updateNeighbors(some...)
 }
 
 // Heal takes all cuts back.
 func (l *Lab) Heal() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, e := range l.hops {
+	for _, e := range l.neighbors {
 		e.cut = false
 	}
-	return l.tell(l.hosts...)
+	return l.updateNeighbors(l.hosts...)
 }
 
 // Bandwidth limits what the host sends and what it receives, each to so many bits a second; 0 takes that back.

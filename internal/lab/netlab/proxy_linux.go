@@ -22,23 +22,23 @@ import (
 // is known.
 type proxy struct {
 	socket  int // a packet socket
-	bell    int // an eventfd that ends the thread
+	wakeFD  int // an eventfd that ends the thread
 	running sync.WaitGroup
 	traffic struct{ passed, lost, dropped, busy atomic.Int64 }
 
 	mu     sync.Mutex // guards what follows
 	closed bool
 	macs   map[netip.Addr]net.HardwareAddr
-	lines  map[uint64]*line // by lineKey
+	links  map[uint64]*link // by lineKey
 
 	// The thread's own.
 	dice  *rand.Rand
-	queue parcels
+	queue packetQueue
 	spare [][]byte // buffers of one size
 }
 
 // A line is all that goes from one address to another.
-type line struct {
+type link struct {
 	path    Path
 	mac     net.HardwareAddr // the receiver's
 	last    time.Time        // when the last packet on the line is due
@@ -65,15 +65,15 @@ func (l *Lab) Traffic() Traffic {
 }
 
 const (
-	// offload is the size of what the kernel puts before a packet to say that its checksum is yet to be computed, or that
+	// vnetHeader is the size of what the kernel puts before a packet to say that its checksum is yet to be computed, or that
 	// it is to be split. It is handed back as it was got.
-	offload  = 10
-	ethernet = 14
-	header   = 20 // of IP, at least
-	// onTheWay is how many packets of a pair the proxy keeps; it drops what comes beyond, as a router does.
-	onTheWay = 4096
-	common   = 2048 // size of the buffers that are kept
-	atOnce   = 256  // packets that are read before it looks what is due
+	vnetHeader = 10
+	ethernet   = 14
+	header     = 20 // of IP, at least
+	// maxInFlight is how many packets of a pair the proxy keeps; it drops what comes beyond, as a router does.
+	maxInFlight = 4096
+	bufferSize  = 2048 // size of the buffers that are kept
+	readBatch   = 256  // packets that are read before it looks what is due
 )
 
 // openProxy is to be called in the namespace of the device.
@@ -82,13 +82,13 @@ func openProxy(device string, seed uint64) (p *proxy, err error) {
 	if err != nil {
 		return nil, err
 	}
-	p = &proxy{macs: make(map[netip.Addr]net.HardwareAddr), lines: make(map[uint64]*line),
+	p = &proxy{macs: make(map[netip.Addr]net.HardwareAddr), links: make(map[uint64]*link),
 		dice: rand.New(rand.NewPCG(seed, 77))}
-	if p.bell, err = unix.Eventfd(0, unix.EFD_CLOEXEC); err != nil {
+	if p.wakeFD, err = unix.Eventfd(0, unix.EFD_CLOEXEC); err != nil {
 		return nil, fmt.Errorf("open an eventfd: %w", err)
 	}
 	if p.socket, err = openPort(dev.Index); err != nil {
-		return nil, errors.Join(fmt.Errorf("listen to packets of %s: %w", device, err), unix.Close(p.bell))
+		return nil, errors.Join(fmt.Errorf("listen to packets of %s: %w", device, err), unix.Close(p.wakeFD))
 	}
 	p.running.Go(p.run)
 	return p, nil
@@ -124,13 +124,13 @@ func (p *proxy) close() {
 	if was {
 		return
 	}
-	_, _ = unix.Write(p.bell, []byte{1, 0, 0, 0, 0, 0, 0, 0}) // an eventfd takes that
+	_, _ = unix.Write(p.wakeFD, []byte{1, 0, 0, 0, 0, 0, 0, 0}) // an eventfd takes that
 	p.running.Wait()
 	_ = unix.Close(p.socket) // nothing is kept in them
-	_ = unix.Close(p.bell)
+	_ = unix.Close(p.wakeFD)
 }
 
-func (p *proxy) learn(addrs []netip.Addr, mac net.HardwareAddr) {
+func (p *proxy) setMAC(addrs []netip.Addr, mac net.HardwareAddr) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, addr := range addrs {
@@ -142,17 +142,17 @@ func (p *proxy) set(way pair, path Path) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	from, to := way.from.As4(), way.to.As4()
-	p.line(binary.BigEndian.Uint64(append(from[:], to[:]...))).path = path
+	p.linkOf(binary.BigEndian.Uint64(append(from[:], to[:]...))).path = path
 }
 
 // line is the line of two addresses, the sender's before the receiver's, as in a packet; mu is held.
-func (p *proxy) line(key uint64) *line {
-	l := p.lines[key]
+func (p *proxy) linkOf(key uint64) *link {
+	l := p.links[key]
 	if l == nil {
 		var b [8]byte
 		binary.BigEndian.PutUint64(b[:], key)
-		l = &line{mac: p.macs[netip.AddrFrom4([4]byte(b[4:]))]}
-		p.lines[key] = l
+		l = &link{mac: p.macs[netip.AddrFrom4([4]byte(b[4:]))]}
+		p.links[key] = l
 	}
 	return l
 }
@@ -161,7 +161,7 @@ func (p *proxy) run() {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	buf := make([]byte, 128<<10)
-	fds := []unix.PollFd{{Fd: int32(p.socket), Events: unix.POLLIN}, {Fd: int32(p.bell), Events: unix.POLLIN}}
+	fds := []unix.PollFd{{Fd: int32(p.socket), Events: unix.POLLIN}, {Fd: int32(p.wakeFD), Events: unix.POLLIN}}
 	for {
 		var used unix.Timespec
 		if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &used) == nil {
@@ -179,7 +179,7 @@ func (p *proxy) run() {
 func (p *proxy) read(buf []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for range atOnce {
+	for range readBatch {
 		n, err := unix.Read(p.socket, buf)
 		if err != nil {
 			return // there are no more, or the device is down
@@ -190,21 +190,21 @@ func (p *proxy) read(buf []byte) {
 
 // accept puts a packet on its line, unless it is lost; mu is held.
 func (p *proxy) accept(data []byte) {
-	if len(data) < offload+ethernet+header {
+	if len(data) < vnetHeader+ethernet+header {
 		return
 	}
-	frame := data[offload:]
+	frame := data[vnetHeader:]
 	if !bytes.Equal(frame[:6], proxyMAC) {
 		return // the bridge sends packets for nobody to all ports
 	}
-	l := p.line(binary.BigEndian.Uint64(frame[ethernet+12:]))
+	l := p.linkOf(binary.BigEndian.Uint64(frame[ethernet+12:]))
 	switch {
 	case l.mac == nil:
 		return
 	case p.dice.Float64() < l.path.Loss:
 		p.traffic.lost.Add(1)
 		return
-	case l.waiting == onTheWay:
+	case l.waiting == maxInFlight:
 		p.traffic.dropped.Add(1)
 		return
 	}
@@ -219,17 +219,17 @@ func (p *proxy) accept(data []byte) {
 	}
 	l.last = due
 	l.waiting++
-	p.queue.add(parcel{due: due, line: l, data: append(p.buffer(len(data)), data...)})
+	p.queue.add(packet{due: due, link: l, data: append(p.buffer(len(data)), data...)})
 }
 
 // buffer is an empty one with room for n bytes.
 func (p *proxy) buffer(n int) []byte {
-	if n > common {
+	if n > bufferSize {
 		return make([]byte, 0, n)
 	}
 	last := len(p.spare) - 1
 	if last < 0 {
-		return make([]byte, 0, common)
+		return make([]byte, 0, bufferSize)
 	}
 	buf := p.spare[last]
 	p.spare = p.spare[:last]
@@ -245,41 +245,41 @@ func (p *proxy) write(now time.Time) {
 			p.traffic.passed.Add(1)
 		}
 		p.mu.Lock()
-		next.line.waiting--
+		next.link.waiting--
 		p.mu.Unlock()
-		if cap(next.data) == common {
+		if cap(next.data) == bufferSize {
 			p.spare = append(p.spare, next.data[:0])
 		}
 	}
 }
 
 // A parcel is a packet that is on its way.
-type parcel struct {
+type packet struct {
 	due  time.Time
-	turn uint64 // among those that are due at the same time
-	line *line
+	seq  uint64 // among those that are due at the same time
+	link *link
 	data []byte
 }
 
 // Before reports whether it is due first, or came first.
-func (p parcel) Before(o parcel) bool {
-	return p.due.Before(o.due) || p.due.Equal(o.due) && p.turn < o.turn
+func (p packet) Before(o packet) bool {
+	return p.due.Before(o.due) || p.due.Equal(o.due) && p.seq < o.seq
 }
 
-// parcels are packets by the time at which they are due, and then by that at which they came.
-type parcels struct {
-	queue.Heap[parcel]
-	turns uint64
+// packetQueue are packets by the time at which they are due, and then by that at which they came.
+type packetQueue struct {
+	queue.Heap[packet]
+	nextSeq uint64
 }
 
-func (q *parcels) add(p parcel) {
-	q.turns++
-	p.turn = q.turns
+func (q *packetQueue) add(p packet) {
+	q.nextSeq++
+	p.seq = q.nextSeq
 	q.Push(p)
 }
 
 // wait is the time until the first is due; nil: for ever.
-func (q *parcels) wait(now time.Time) *unix.Timespec {
+func (q *packetQueue) wait(now time.Time) *unix.Timespec {
 	if len(q.Heap) == 0 {
 		return nil
 	}

@@ -38,7 +38,7 @@ func (l *Lab) Behind(router *Host, name, ports string) (*Host, error) {
 			return nil, fmt.Errorf("add host %s behind %s: %w", name, router.Name, err)
 		}
 	}
-	if err := h.Do(shareFairly); err != nil {
+	if err := h.Do(useReno); err != nil {
 		return nil, fmt.Errorf("add host %s behind %s: %w", name, router.Name, err)
 	}
 	err := router.Do(func() error {
@@ -76,8 +76,8 @@ table ip filter {
 }
 `
 
-// Also gives the host one more address, of another network, that the lab's paths and cuts know nothing of.
-func (h *Host) Also(addr netip.Prefix) error {
+// AddAddress gives the host one more address, of another network, that the lab's paths and cuts know nothing of.
+func (h *Host) AddAddress(addr netip.Prefix) error {
 	if err := ip("-n", h.space, "addr", "add", addr.String(), "dev", "eth0"); err != nil {
 		return fmt.Errorf("give %s an address: %w", h.Name, err)
 	}

@@ -13,11 +13,11 @@ import (
 	"syscall"
 )
 
-// family begins the names of all labs' namespaces; the number of the process that made the lab follows, and when that
+// namePrefix begins the names of all labs' namespaces; the number of the process that made the lab follows, and when that
 // began.
-const family = "kumolab-"
+const namePrefix = "kumolab-"
 
-const spaces = "/run/netns"
+const namespaceDir = "/run/netns"
 
 func ip(args ...string) error { return program("ip", args...) }
 
@@ -46,8 +46,8 @@ func programWith(input io.Reader, name string, args ...string) error {
 	return nil
 }
 
-// beginning is when a process began, in ticks of the system: with the number it tells it from all others.
-func beginning(pid int) (string, error) {
+// startTime is when a process began, in ticks of the system: with the number it tells it from all others.
+func startTime(pid int) (string, error) {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
 		return "", err
@@ -60,15 +60,15 @@ func beginning(pid int) (string, error) {
 	return string(fields[19]), nil
 }
 
-// sweep removes the labs of processes that are no more.
-func sweep() error {
+// removeStale removes the labs of processes that are no more.
+func removeStale() error {
 	return remove(func(space string) bool {
-		parts := strings.SplitN(strings.TrimPrefix(space, family), "-", 4)
+		parts := strings.SplitN(strings.TrimPrefix(space, namePrefix), "-", 4)
 		pid, err := strconv.Atoi(parts[0])
-		if !strings.HasPrefix(space, family) || len(parts) < 4 || err != nil {
+		if !strings.HasPrefix(space, namePrefix) || len(parts) < 4 || err != nil {
 			return false
 		}
-		began, err := beginning(pid)
+		began, err := startTime(pid)
 		return err != nil || began != parts[1]
 	})
 }
@@ -85,7 +85,7 @@ func pids(space string) []string {
 
 // remove ends what runs in some namespaces, and removes them with all that their hosts had.
 func remove(which func(space string) bool) error {
-	found, err := filepath.Glob(filepath.Join(spaces, family+"*"))
+	found, err := filepath.Glob(filepath.Join(namespaceDir, namePrefix+"*"))
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 
 // small is a soak of few nodes, on which much goes wrong.
 func small() Config {
-	cfg := Config{Nodes: 6, FaultEvery: 5 * time.Second, Turmoil: 3 * time.Minute}
+	cfg := Config{Nodes: 6, FaultEvery: 5 * time.Second, FaultTime: 3 * time.Minute}
 	cfg.Use("shard")
 	return cfg
 }
@@ -41,13 +41,13 @@ func (e *eager) Step(now time.Time, events []member.Event, out []member.Action) 
 	out = e.Member.Step(now, first, out)
 	for _, a := range out[before:] {
 		if t, ok := a.(member.Import); ok {
-			e.p.tell(member.Imported{Transfer: t.Transfer, Seq: t.Seq})
+			e.p.addEvent(member.Imported{Transfer: t.Transfer, Seq: t.Seq})
 		}
 	}
 	return out
 }
 
-// hasty lets a machine believe that what is another's has come to rest at once.
+// finishEarly lets a machine believe that what is another's has come to rest at once.
 type hasty struct {
 	member.Member
 	p *process
@@ -57,7 +57,7 @@ func (h hasty) Step(now time.Time, events []member.Event, out []member.Action) [
 	out = h.Member.Step(now, events, out)
 	for i, a := range out {
 		if d, ok := a.(member.Drain); ok {
-			h.p.tell(member.Drained{Epoch: d.Epoch})
+			h.p.addEvent(member.Drained{Epoch: d.Epoch})
 			out[i] = member.Drain{} // of no epoch: nobody waits for it
 		}
 	}
@@ -129,7 +129,7 @@ var variants = map[string]func(*parts){
 		s.router = func(_ *process, v member.View) member.View { return timeless{v} }
 	},
 	"links that are refused are dropped": func(s *parts) {
-		s.outbox = func(p *process, old []sent) outbox { return careless{newOutbox(p, old)} }
+		s.outbox = func(p *process, old []outboxLink) outbox { return careless{newOutbox(p, old)} }
 	},
 	"a node with links for others is idle": func(s *parts) {
 		s.engine = func(_ *process, e driver.Engine) driver.Engine { return restless{e} }
@@ -150,7 +150,7 @@ func TestBrokenVariantsAreCaught(t *testing.T) {
 			break_(&cfg.parts)
 			for seed := uint64(1); seed <= 200; seed++ {
 				if _, violations := Run(cfg, seed); len(violations) > 0 {
-					t.Logf("seed %d: %s", seed, violations[0].What)
+					t.Logf("seed %d: %s", seed, violations[0].Message)
 					return
 				}
 			}

@@ -10,78 +10,78 @@ import (
 
 // faults draws what goes wrong, and when.
 type faults struct {
-	w      *world
-	over   bool
-	ends   []func() // what sets right what is still wrong
-	kinds  []fault
-	chance int // sum of their weights
+	w           *world
+	stopped     bool
+	repairs     []func() // what sets right what is still wrong
+	kinds       []fault
+	totalWeight int // sum of their weights
 }
 
 // A fault is a way things go wrong, in general or for a process, and how often beside others. It returns what it did,
 // in words, and what sets it right; nil if that comes by itself.
 type fault struct {
-	weight int
-	strike func(f *faults) (what string, end func())
-	hit    func(f *faults, p *process) (what string, end func())
+	weight     int
+	inject     func(f *faults) (what string, end func())
+	injectInto func(f *faults, p *process) (what string, end func())
 }
 
-// kinds are all faults, but for those of machines that differ.
-var kinds = []fault{
+// faultKinds are all faults, but for those of machines that differ.
+var faultKinds = []fault{
 	{6, nil, (*faults).kill},
 	{3, nil, (*faults).wipe},
 	{5, nil, (*faults).pause},
-	{3, (*faults).isolate, nil},
-	{1, (*faults).halve, nil},
-	{2, (*faults).deafen, nil},
-	{3, (*faults).unregister, nil},
-	{2, (*faults).noise, nil},
-	{2, (*faults).election, nil},
+	{3, (*faults).isolateMinority, nil},
+	{1, (*faults).isolateHalf, nil},
+	{2, (*faults).isolateOneWay, nil},
+	{3, (*faults).isolateFromRegistry, nil},
+	{2, (*faults).degradeNetwork, nil},
+	{2, (*faults).stopLeader, nil},
 	{3, nil, (*faults).leave},
 	{3, (*faults).join, nil},
 }
 
 func (f *faults) begin() {
-	f.kinds = kinds
-	if f.w.cfg.Speeds {
-		f.kinds = append(slices.Clone(kinds), fault{5, nil, (*faults).throttle})
+	f.kinds = faultKinds
+	if f.w.cfg.VarySpeeds {
+		f.kinds = append(slices.Clone(faultKinds), fault{5, nil, (*faults).throttle})
 	}
 	for _, k := range f.kinds {
-		f.chance += k.weight
+		f.totalWeight += k.weight
 	}
 	if f.w.cfg.FaultEvery > 0 {
-		f.w.k.after(f.w.cfg.Quiet, f.next)
+		f.w.k.after(f.w.cfg.FaultDelay, f.injectNext)
 	}
 }
 
 // next strikes, and plans the next one.
-func (f *faults) next() {
-	if f.over {
+func (f *faults) injectNext() {
+	if f.stopped {
 		return
 	}
-	f.w.k.after(f.w.k.about(f.w.cfg.FaultEvery), f.next)
-	n := f.w.k.rng.IntN(f.chance)
+	f.w.k.after(f.w.k.exponential(f.w.cfg.FaultEvery), f.injectNext)
+	n := f.w.k.rng.IntN(f.totalWeight)
 	for _, k := range f.kinds {
 		if n -= k.weight; n < 0 {
-			f.strike(k)
+			f.inject(k)
 			return
 		}
 	}
 }
 
-func (f *faults) strike(k fault) {
+func (f *faults) inject(k fault) {
 	var what string
 	var end func()
-	if k.strike != nil {
-		what, end = k.strike(f)
+	if k.inject != nil {
+		what, end = k.inject(f)
 	} else if running := f.w.processes(); len(running) > 0 {
-		what, end = k.hit(f, running[f.w.k.rng.IntN(len(running))])
+		what, end = k.injectInto(f, running[f.w.k.rng.IntN(len(running))])
 	}
 	if what == "" {
 		return
 	}
 	f.w.figures.Faults++
-	f.w.tell("FAULT: %s", what)
-	f.w.reached()
+	f.w.logEvent("FAULT: %s", what)
+	f.w.updateReachability()
 	if end == nil {
 		return
 	}
@@ -90,28 +90,28 @@ func (f *faults) strike(k fault) {
 		if !done {
 			done = true
 			end()
-			f.w.reached()
+			f.w.updateReachability()
 		}
 	}
-	f.ends = append(f.ends, once)
-	f.w.k.after(f.w.k.between(300*time.Millisecond, f.w.cfg.Timing.TTL*4), once)
+	f.repairs = append(f.repairs, once)
+	f.w.k.after(f.w.k.uniform(300*time.Millisecond, f.w.cfg.Timing.TTL*4), once)
 }
 
 func (f *faults) end() {
-	f.over = true
-	for _, end := range f.ends {
+	f.stopped = true
+	for _, end := range f.repairs {
 		end()
 	}
 }
 
-// reached notes which machines the registry is out of reach of, and tells anew those that it can reach again.
-func (w *world) reached() {
+// updateReachability notes which machines the registry is out of reach of, and tells anew those that it can reach again.
+func (w *world) updateReachability() {
 	for _, m := range w.machines {
-		switch reach := !w.reg.away && w.net.reaches(m.index); {
+		switch reach := !w.reg.leaderless && w.net.reaches(m.index); {
 		case reach:
-			m.cutAt = forever
-		case m.cutAt == forever:
-			m.cutAt = w.k.now
+			m.cutSince = forever
+		case m.cutSince == forever:
+			m.cutSince = w.k.now
 		}
 	}
 	w.reg.resume()
@@ -119,7 +119,7 @@ func (w *world) reached() {
 
 func (f *faults) kill(p *process) (string, func()) {
 	p.end()
-	return fmt.Sprintf("%s is killed", p.node), func() { f.revive(p.m) }
+	return fmt.Sprintf("%s is killed", p.node), func() { f.restart(p.m) }
 }
 
 func (f *faults) wipe(p *process) (string, func()) {
@@ -128,9 +128,9 @@ func (f *faults) wipe(p *process) (string, func()) {
 	return what + ", and its disk is gone", end
 }
 
-// revive begins a process anew, whatever the last one was about to do.
-func (f *faults) revive(m *machine) {
-	m.wanted = true
+// restart begins a process anew, whatever the last one was about to do.
+func (f *faults) restart(m *machine) {
+	m.shouldRun = true
 	f.w.begin(m)
 }
 
@@ -143,59 +143,59 @@ func (f *faults) pause(p *process) (string, func()) {
 	return fmt.Sprintf("%s stands still", p.node), func() {
 		if !p.ended {
 			p.resume()
-			f.w.tell("%s goes on", p.node)
+			f.w.logEvent("%s goes on", p.node)
 		}
 	}
 }
 
-// cutOff cuts so many machines off, drawn by chance.
-func (f *faults) cutOff(c *cut, n int, how string) (string, func()) {
-	c.side = map[int]bool{}
+// isolateMachines cuts so many machines off, drawn by chance.
+func (f *faults) isolateMachines(c *partition, n int, how string) (string, func()) {
+	c.isolated = map[int]bool{}
 	names := ""
 	for _, i := range f.w.k.rng.Perm(len(f.w.machines))[:min(n, len(f.w.machines))] {
-		c.side[i] = true
+		c.isolated[i] = true
 		names += fmt.Sprintf(" n%d", i)
 	}
-	f.w.net.cuts = append(f.w.net.cuts, c)
+	f.w.net.partitions = append(f.w.net.partitions, c)
 	return fmt.Sprintf("%s:%s", how, names), func() {
 		f.w.net.heal(c)
-		f.w.tell("healed: %s:%s", how, names)
+		f.w.logEvent("healed: %s:%s", how, names)
 	}
 }
 
-// many is how many machines are cut off at once, at most, unless it is half of them: each that is given up is an epoch,
+// maxIsolated is how many machines are cut off at once, at most, unless it is half of them: each that is given up is an epoch,
 // which all the others hear of.
-const many = 25
+const maxIsolated = 25
 
-func (f *faults) isolate() (string, func()) {
-	few := 1 + f.w.k.rng.IntN(min(max(1, len(f.w.machines)/3), many))
-	return f.cutOff(&cut{out: true, in: true}, few, "a minority is cut off")
+func (f *faults) isolateMinority() (string, func()) {
+	few := 1 + f.w.k.rng.IntN(min(max(1, len(f.w.machines)/3), maxIsolated))
+	return f.isolateMachines(&partition{out: true, in: true}, few, "a minority is cut off")
 }
 
-func (f *faults) halve() (string, func()) {
-	if len(f.w.machines) > 8*many {
+func (f *faults) isolateHalf() (string, func()) {
+	if len(f.w.machines) > 8*maxIsolated {
 		return "", nil
 	}
-	return f.cutOff(&cut{out: true, in: true}, (len(f.w.machines)+1)/2, "a half without the registry")
+	return f.isolateMachines(&partition{out: true, in: true}, (len(f.w.machines)+1)/2, "a half without the registry")
 }
 
-func (f *faults) deafen() (string, func()) {
+func (f *faults) isolateOneWay() (string, func()) {
 	out := f.w.k.chance(0.5)
 	how := map[bool]string{true: "cannot send", false: "cannot receive"}[out]
-	return f.cutOff(&cut{out: out, in: !out}, 1+f.w.k.rng.IntN(3), how)
+	return f.isolateMachines(&partition{out: out, in: !out}, 1+f.w.k.rng.IntN(3), how)
 }
 
-func (f *faults) unregister() (string, func()) {
-	return f.cutOff(&cut{out: true, in: true, registry: true}, 1+f.w.k.rng.IntN(3), "cut off from the registry alone")
+func (f *faults) isolateFromRegistry() (string, func()) {
+	return f.isolateMachines(&partition{out: true, in: true, registryOnly: true}, 1+f.w.k.rng.IntN(3), "cut off from the registry alone")
 }
 
-func (f *faults) noise() (string, func()) {
+func (f *faults) degradeNetwork() (string, func()) {
 	net, k := f.w.net, f.w.k
-	net.loss, net.dup, net.slow = 0.3*k.rng.Float64(), 0.3*k.rng.Float64(), 1+20*k.rng.Float64()
-	return fmt.Sprintf("%.0f %% lost, %.0f %% double, all %.0f times slower", net.loss*100, net.dup*100, net.slow),
+	net.loss, net.dup, net.slowdown = 0.3*k.rng.Float64(), 0.3*k.rng.Float64(), 1+20*k.rng.Float64()
+	return fmt.Sprintf("%.0f %% lost, %.0f %% double, all %.0f times slower", net.loss*100, net.dup*100, net.slowdown),
 		func() {
-			net.loss, net.dup, net.slow = f.w.cfg.Loss, f.w.cfg.Loss, 1
-			f.w.tell("the network is as before")
+			net.loss, net.dup, net.slowdown = f.w.cfg.Loss, f.w.cfg.Loss, 1
+			f.w.logEvent("the network is as before")
 		}
 }
 
@@ -206,28 +206,28 @@ func (f *faults) throttle(p *process) (string, func()) {
 	}
 	m := p.m
 	m.throttled = 2 + 18*f.w.k.rng.Float64()
-	f.w.k.after(f.w.k.between(10*time.Second, 2*time.Minute), func() {
+	f.w.k.after(f.w.k.uniform(10*time.Second, 2*time.Minute), func() {
 		m.throttled = 1
-		f.w.tell("n%d is as fast as before", m.index)
+		f.w.logEvent("n%d is as fast as before", m.index)
 	})
 	return fmt.Sprintf("n%d becomes %.0f times slower", m.index, m.throttled), nil
 }
 
-func (f *faults) election() (string, func()) {
-	if f.w.reg.away {
+func (f *faults) stopLeader() (string, func()) {
+	if f.w.reg.leaderless {
 		return "", nil
 	}
-	f.w.reg.away = true
+	f.w.reg.leaderless = true
 	back := func() {
-		f.w.reg.away = false
-		f.w.tell("the registry is back")
-		f.w.reached()
+		f.w.reg.leaderless = false
+		f.w.logEvent("the registry is back")
+		f.w.updateReachability()
 	}
 	most := 12 * time.Second
 	if f.w.k.chance(0.1) {
 		most = 2 * f.w.cfg.Timing.TTL
 	}
-	f.w.k.after(f.w.k.between(time.Second, most), back)
+	f.w.k.after(f.w.k.uniform(time.Second, most), back)
 	return "the registry has no leader", nil
 }
 
@@ -235,16 +235,16 @@ func (f *faults) leave(p *process) (string, func()) {
 	if len(f.w.processes()) <= f.w.cfg.Nodes/2 {
 		return "", nil
 	}
-	p.tell(member.Leave{})
-	p.m.wanted = false
+	p.addEvent(member.Leave{})
+	p.m.shouldRun = false
 	return fmt.Sprintf("%s is asked to leave", p.node), nil
 }
 
 // join brings a machine back that left, or a new one.
 func (f *faults) join() (string, func()) {
 	for _, m := range f.w.machines {
-		if m.gone {
-			m.gone, m.wanted = false, true
+		if m.departed {
+			m.departed, m.shouldRun = false, true
 			f.w.begin(m)
 			return fmt.Sprintf("%s comes", m.node), nil
 		}

@@ -18,7 +18,7 @@ func TestBalance(t *testing.T) {
 	cfg := small()
 	name := cmp.Or(os.Getenv("KUMO_TEST_STRATEGY"), "balance")
 	cfg.Use(name)
-	cfg.Seeds, cfg.First = cmp.Or(seeds, testmain.Rounds(10, 20)), first
+	cfg.Seeds, cfg.FirstSeed = cmp.Or(seeds, testmain.Rounds(10, 20)), first
 	if host, err := strconv.Atoi(os.Getenv("KUMO_TEST_HOST")); err == nil {
 		_, f := Story(cfg, first, host)
 		t.Log(strings.Join(f.Story, "\n"))
@@ -43,7 +43,7 @@ func TestHub(t *testing.T) {
 	first, _ := strconv.ParseUint(os.Getenv("KUMO_TEST_FIRST"), 10, 64)
 	cfg := small()
 	cfg.Use(cmp.Or(os.Getenv("KUMO_TEST_STRATEGY"), "hub"))
-	cfg.Apart, cfg.Seeds, cfg.First = 0.3, cmp.Or(seeds, testmain.Rounds(10, 20)), first
+	cfg.Unreachable, cfg.Seeds, cfg.FirstSeed = 0.3, cmp.Or(seeds, testmain.Rounds(10, 20)), first
 	if os.Getenv("KUMO_TEST_CALM") != "" {
 		cfg.FaultEvery = -1
 	}

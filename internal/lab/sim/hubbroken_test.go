@@ -76,7 +76,7 @@ func (f forgetful) Step(now time.Time, events []member.Event, out []member.Actio
 // hands the same host to it: what comes stays. It would not if it were forgotten with what has gone.
 func TestAHostMayComeWhileItGoes(t *testing.T) {
 	cfg := LAN()
-	cfg.Nodes, cfg.Hosts, cfg.Apart, cfg.Formed, cfg.FaultEvery = 30, 300, 0.3, true, -1
+	cfg.Nodes, cfg.Hosts, cfg.Unreachable, cfg.Formed, cfg.FaultEvery = 30, 300, 0.3, true, -1
 	cfg.Workers, cfg.Loss = 256, 0
 	cfg.Use("hub/paper")
 	const seed = 12
@@ -85,7 +85,7 @@ func TestAHostMayComeWhileItGoes(t *testing.T) {
 	}
 	cfg.parts.machine = func(_ *process, cfg quorum.Config) member.Member { return forgetful{quorum.New(cfg)} }
 	_, violations := Run(cfg, seed)
-	lost := func(v Violation) bool { return strings.Contains(v.What, "has handed over to nobody") }
+	lost := func(v Violation) bool { return strings.Contains(v.Message, "has handed over to nobody") }
 	if !slices.ContainsFunc(violations, lost) {
 		t.Errorf("seed %d: no host comes while it goes: %v", seed, violations)
 	}
@@ -103,11 +103,11 @@ func TestBrokenHubsAreCaught(t *testing.T) {
 			t.Parallel()
 			cfg := small()
 			cfg.Use("hub")
-			cfg.Apart = 0.3
-			cfg.parts.mind = func(_ *process, s strategy.Strategy) strategy.Strategy { return broken(s) }
+			cfg.Unreachable = 0.3
+			cfg.parts.strategy = func(_ *process, s strategy.Strategy) strategy.Strategy { return broken(s) }
 			for seed := uint64(1); seed <= 200; seed++ {
 				if _, violations := Run(cfg, seed); len(violations) > 0 {
-					t.Logf("seed %d: %s", seed, violations[0].What)
+					t.Logf("seed %d: %s", seed, violations[0].Message)
 					return
 				}
 			}

@@ -11,15 +11,15 @@ import (
 // A journal is all that one node has entered, the part of it that is durable on its disk, and its copy with the
 // registry. The process that writes it may end; others read the copy.
 type journal struct {
-	node     strategy.Node
-	entries  []*entry
-	durable  int
-	shipped  int // as the writer knows
-	shipping bool
-	settling bool     // a commit is under way
-	synced   []func() // wait for the next commit
-	waiters  []waiter
-	log      *shipped
+	node       strategy.Node
+	entries    []*entry
+	durable    int
+	shipped    int // as the writer knows
+	shipping   bool
+	committing bool     // a commit is under way
+	onCommit   []func() // wait for the next commit
+	waiters    []waiter
+	log        *shippedLog
 }
 
 // A waiter wants to know when the journal is shipped up to a place.
@@ -30,34 +30,34 @@ type waiter struct {
 
 func newJournal(w *world, n strategy.Node) *journal {
 	j := &journal{node: n}
-	j.log = &shipped{journal: j}
+	j.log = &shippedLog{journal: j}
 	w.logs[n] = j.log
 	return j
 }
 
 // cut loses entries of a process that has ended, which were not durable. Pages they said to be done are fetched again.
-func (w *world) cut(j *journal, n int) {
+func (w *world) truncateJournal(j *journal, n int) {
 	if !j.log.closed {
-		w.excuse(j.entries[n:])
+		w.allowRepeats(j.entries[n:])
 	}
-	w.unforget(j.node, j.entries[n:])
+	w.restoreHandedOver(j.node, j.entries[n:])
 	j.entries = j.entries[:n]
-	j.durable, j.shipped = n, j.log.n
-	j.settling, j.shipping, j.waiters, j.synced = false, false, nil, nil
+	j.durable, j.shipped = n, j.log.length
+	j.committing, j.shipping, j.waiters, j.onCommit = false, false, nil, nil
 }
 
-// close lets nothing be added to a log any more. Pages that the rest of the journal says to be done are fetched again.
-func (w *world) close(log *shipped) {
+// closeLog lets nothing be added to a log any more. Pages that the rest of the journal says to be done are fetched again.
+func (w *world) closeLog(log *shippedLog) {
 	if !log.closed {
 		log.closed = true
-		w.excuse(log.journal.entries[log.n:])
+		w.allowRepeats(log.journal.entries[log.length:])
 	}
 }
 
-func (w *world) excuse(entries []*entry) {
+func (w *world) allowRepeats(entries []*entry) {
 	for _, e := range entries {
 		if e.kind == entryDone {
-			w.score.excuse(e.page)
+			w.checker.allowRepeat(e.page)
 		}
 	}
 }
@@ -68,20 +68,20 @@ func (p *process) enter(e *entry) {
 	j.entries = append(j.entries, e)
 	p.state.apply(e, p.w.k.now)
 	if j.log.closed {
-		p.w.excuse([]*entry{e})
+		p.w.allowRepeats([]*entry{e})
 	}
-	if !j.settling {
-		j.settling = true
-		p.after(p.w.k.between(p.w.cfg.Commit, 4*p.w.cfg.Commit), p.commit)
+	if !j.committing {
+		j.committing = true
+		p.after(p.w.k.uniform(p.w.cfg.Commit, 4*p.w.cfg.Commit), p.commit)
 	}
 }
 
 func (p *process) commit() {
 	j := p.journal
-	j.settling = false
+	j.committing = false
 	j.durable = len(j.entries)
-	ready := j.synced
-	j.synced = nil
+	ready := j.onCommit
+	j.onCommit = nil
 	for _, f := range ready {
 		f()
 	}
@@ -99,10 +99,10 @@ func (p *process) ship() {
 	closed := false
 	add := func() {
 		if closed = log.closed; !closed {
-			log.n = max(log.n, upTo) // a piece that was tried before is not added twice
+			log.length = max(log.length, upTo) // a piece that was tried before is not added twice
 		}
 	}
-	p.w.reg.ask(p, 100*(upTo-j.shipped), add, func(ok bool) {
+	p.w.reg.request(p, 100*(upTo-j.shipped), add, func(ok bool) {
 		j.shipping = false
 		if closed {
 			return // it is lost, and its member will be told so
@@ -112,7 +112,7 @@ func (p *process) ship() {
 			p.wasShipped()
 		}
 		if j.shipped < j.durable {
-			p.after(p.w.k.about(100*time.Millisecond), p.ship)
+			p.after(p.w.k.exponential(100*time.Millisecond), p.ship)
 		}
 	})
 }

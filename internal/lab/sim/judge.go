@@ -8,8 +8,8 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// unrest says what is still to be done; "" if nothing is.
-func (w *world) unrest() string {
+// pendingWork says what is still to be done; "" if nothing is.
+func (w *world) pendingWork() string {
 	t, err := w.table()
 	if err != nil {
 		return err.Error()
@@ -36,7 +36,7 @@ func (w *world) table() (*quorum.Table, error) {
 func (w *world) busy(m *machine, t *quorum.Table) string {
 	p := m.proc
 	switch {
-	case p == nil && (!m.wanted || m.gone):
+	case p == nil && (!m.shouldRun || m.departed):
 		return ""
 	case p == nil:
 		return fmt.Sprintf("n%d does not run", m.index)
@@ -45,11 +45,11 @@ func (w *world) busy(m *machine, t *quorum.Table) string {
 	case p.journal.shipped < len(p.journal.entries):
 		return fmt.Sprintf("%s has a journal that is not shipped", p.node)
 	}
-	return p.todo()
+	return p.pendingWork()
 }
 
-// todo says what a process has to do; "" if that is nothing.
-func (p *process) todo() string {
+// pendingWork says what a process has to do; "" if that is nothing.
+func (p *process) pendingWork() string {
 	switch {
 	case p.out.Len() > 0:
 		return fmt.Sprintf("%s has %d links for others", p.node, p.out.Len())
@@ -69,62 +69,62 @@ func (p *process) todo() string {
 }
 
 // A finding is what is not as it must be at rest.
-type finding struct {
+type problem struct {
 	host int32
-	what string
+	text string
 }
 
 // judge counts what is not as it must be at rest, and with report it notes that as violations.
 func (w *world) judge(report bool) int {
-	var found []finding
-	if n, one := w.score.sites.missing(w.web); n > 0 {
+	var found []problem
+	if n, one := w.checker.coverage.missing(w.web); n > 0 {
 		w.figures.Lost += n
 		if !report {
 			w.figures.Lost -= n
 		}
-		found = append(found, finding{one.host(), fmt.Sprintf("%d pages are lost, %s for one", n, w.web.name(one))})
+		found = append(found, problem{one.host(), fmt.Sprintf("%d pages are lost, %s for one", n, w.web.name(one))})
 	}
 	if !w.finished {
-		found = append(found, finding{-1, "no node has found that the crawl is done"})
+		found = append(found, problem{-1, "no node has found that the crawl is done"})
 	}
-	found = w.owners(found)
+	found = w.checkOwners(found)
 	if report {
 		for _, f := range found {
-			w.violateOf(f.host, "%s", f.what)
+			w.violateHost(f.host, "%s", f.text)
 		}
 	}
 	return len(found)
 }
 
-// judged is how many hosts times nodes are judged, at most.
-const judged = 5_000_000
+// maxJudged is how many hosts times nodes are judged, at most.
+const maxJudged = 5_000_000
 
-// owners finds hosts whose owner is not agreed upon, or does not have them, or not alone.
-func (w *world) owners(found []finding) []finding {
+// checkOwners finds hosts whose owner is not agreed upon, or does not have them, or not alone.
+func (w *world) checkOwners(found []problem) []problem {
 	holders := make([][]strategy.Node, len(w.web.hosts))
 	running := w.processes()
 	for _, p := range running {
-		for _, n := range p.state.order() {
+		for _, n := range p.state.sortedHosts() {
 			holders[n] = append(holders[n], p.node)
 		}
 	}
 	for n := range w.web.hosts {
 		h := int32(n)
-		if w.score.sites[n].fetched != 0 && len(holders[n]) != 1 {
-			found = append(found, finding{h, fmt.Sprintf("%s is held by %v", w.web.hosts[n].name, holders[n])})
+		if w.checker.coverage[n].fetched != 0 && len(holders[n]) != 1 {
+			found = append(found, problem{h, fmt.Sprintf("%s is held by %v", w.web.hosts[n].name, holders[n])})
 		}
 	}
-	step := max(1, len(running)*len(w.web.hosts)/judged)
+	step := max(1, len(running)*len(w.web.hosts)/maxJudged)
 	for n := 0; n < len(w.web.hosts); n += step {
-		if what := w.disagreed(running, n, holders[n]); what != "" {
-			found = append(found, finding{int32(n), what})
+		if what := w.ownerConflict(running, n, holders[n]); what != "" {
+			found = append(found, problem{int32(n), what})
 		}
 	}
 	return found
 }
 
-// disagreed says where nodes do not agree on a host's owner.
-func (w *world) disagreed(running []*process, n int, holders []strategy.Node) string {
+// ownerConflict says where nodes do not agree on a host's owner.
+func (w *world) ownerConflict(running []*process, n int, holders []strategy.Node) string {
 	name := w.web.hosts[n].name
 	var owner strategy.Node
 	for _, p := range running {
@@ -148,12 +148,12 @@ func (w *world) disagreed(running []*process, n int, holders []strategy.Node) st
 	return ""
 }
 
-// reads notes which pages a process is about to hand over.
-func (w *world) reads(p *process, owner func(string) strategy.Node) {
-	handed := w.handed[p.node]
+// recordExport notes which pages a process is about to hand over.
+func (w *world) recordExport(p *process, owner func(string) strategy.Node) {
+	handed := w.handedOver[p.node]
 	if handed == nil {
 		handed = map[int32]uint64{}
-		w.handed[p.node] = handed
+		w.handedOver[p.node] = handed
 	}
 	for n, h := range p.state.hosts {
 		if owner(w.web.hosts[n].name) != "" {
@@ -162,23 +162,23 @@ func (w *world) reads(p *process, owner func(string) strategy.Node) {
 	}
 }
 
-// forgets judges that a process forgets only what it has handed over, which it returns.
-func (w *world) forgets(p *process, n int32) (handed uint64) {
-	handed = w.handed[p.node][n]
+// checkForget judges that a process forgets only what it has handed over, which it returns.
+func (w *world) checkForget(p *process, n int32) (handed uint64) {
+	handed = w.handedOver[p.node][n]
 	if kept := p.state.hosts[n].waiting &^ handed; kept != 0 {
-		w.violateOf(n, "%s forgets %d pages of %s that it has handed over to nobody", p.node, bits.OnesCount64(kept),
+		w.violateHost(n, "%s forgets %d pages of %s that it has handed over to nobody", p.node, bits.OnesCount64(kept),
 			w.web.hosts[n].name)
 	}
-	delete(w.handed[p.node], n)
+	delete(w.handedOver[p.node], n)
 	return handed
 }
 
-// unforget notes that a node holds again what it has handed over, and forgotten by entries that its disk has lost.
-func (w *world) unforget(n strategy.Node, lost []*entry) {
+// restoreHandedOver notes that a node holds again what it has handed over, and forgotten by entries that its disk has lost.
+func (w *world) restoreHandedOver(n strategy.Node, lost []*entry) {
 	for _, e := range lost {
-		for i, pages := range e.handed {
+		for i, pages := range e.handedOver {
 			if pages != 0 {
-				w.handed[n][e.hosts[i]] |= pages
+				w.handedOver[n][e.hosts[i]] |= pages
 			}
 		}
 	}

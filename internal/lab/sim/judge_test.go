@@ -21,7 +21,7 @@ func TestWhatIsForgottenTwice(t *testing.T) {
 			if p == nil {
 				return false
 			}
-			for _, host = range p.state.order() {
+			for _, host = range p.state.sortedHosts() {
 				if p.state.hosts[host].waiting != 0 {
 					return true
 				}
@@ -34,26 +34,26 @@ func TestWhatIsForgottenTwice(t *testing.T) {
 		p := w.machines[0].proc
 		p.commit()
 		if handed {
-			w.reads(p, func(name string) (to strategy.Node) {
+			w.recordExport(p, func(name string) (to strategy.Node) {
 				if name == w.web.hosts[host].name {
 					to = w.machines[1].node
 				}
 				return to
 			})
 		}
-		p.enter(&entry{kind: entryForget, hosts: []int32{host}, handed: []uint64{w.forgets(p, host)}})
+		p.enter(&entry{kind: entryForget, hosts: []int32{host}, handedOver: []uint64{w.checkForget(p, host)}})
 		if (len(w.violations) == 0) != handed {
 			t.Fatalf("handed over: %v; %v", handed, w.violations)
 		}
 		w.violations = nil
 		p.close()
 		w.machines[0].proc = nil
-		w.cut(p.journal, p.journal.durable)
+		w.truncateJournal(p.journal, p.journal.durable)
 		w.begin(w.machines[0])
 		if p = w.machines[0].proc; p.state.hosts[host] == nil {
 			t.Fatal("the disk knows that the host is forgotten")
 		}
-		if w.forgets(p, host); (len(w.violations) == 0) != handed {
+		if w.checkForget(p, host); (len(w.violations) == 0) != handed {
 			t.Errorf("handed over: %v; %v", handed, w.violations)
 		}
 	}

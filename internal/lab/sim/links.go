@@ -23,7 +23,7 @@ type outbox interface {
 }
 
 // newOutbox is an outbox with what an earlier process has put and nobody is known to have.
-func newOutbox(p *process, old []sent) outbox {
+func newOutbox(p *process, old []outboxLink) outbox {
 	o := member.NewOutbox(member.OutboxConfig{Links: 20, First: p.instance << 24})
 	for _, s := range old {
 		o.Restore(s.number, p.w.web.hosts[s.url.host()].name, encode(s.url))
@@ -44,18 +44,18 @@ func decode(batch []byte) []url {
 }
 
 // An exchange is a process's of links with other nodes.
-type exchange struct {
-	out     outbox
-	recent  map[url]bool // links that went into the outbox not long ago
-	pumping bool
-	taken   int64 // URLs from others' outboxes
+type linkExchange struct {
+	out           outbox
+	recent        map[url]bool // links that went into the outbox not long ago
+	pumping       bool
+	receivedLinks int64 // URLs from others' outboxes
 }
 
-// remembered is how many links a process keeps in mind that went into the outbox, so as not to put them there again.
-const remembered = 512
+// maxRecent is how many links a process keeps in mind that went into the outbox, so as not to put them there again.
+const maxRecent = 512
 
-// route divides links in those of own hosts and those for the outbox.
-func (p *process) route(e *entry, links []url) {
+// routeLinks divides links in those of own hosts and those for the outbox.
+func (p *process) routeLinks(e *entry, links []url) {
 	for _, u := range links {
 		switch {
 		case p.view.Ours(p.w.web.hosts[u.host()].name):
@@ -63,7 +63,7 @@ func (p *process) route(e *entry, links []url) {
 				e.links = append(e.links, u)
 			}
 		case !p.recent[u]:
-			if len(p.recent) >= remembered {
+			if len(p.recent) >= maxRecent {
 				clear(p.recent)
 			}
 			p.recent[u] = true
@@ -75,9 +75,9 @@ func (p *process) route(e *entry, links []url) {
 	}
 }
 
-func (p *process) put(u url) sent {
-	p.w.tellOf(u.host(), "%s has a link to %s for its owner", p.node, p.w.web.name(u))
-	return sent{p.out.Put(p.w.web.hosts[u.host()].name, encode(u)), u}
+func (p *process) put(u url) outboxLink {
+	p.w.logHost(u.host(), "%s has a link to %s for its owner", p.node, p.w.web.name(u))
+	return outboxLink{p.out.Put(p.w.web.hosts[u.host()].name, encode(u)), u}
 }
 
 // pump sends what is in the outbox, and looks again as long as there is something.
@@ -115,7 +115,7 @@ func (e engine) TakeLinks(ctx context.Context, data []byte) (refused []int, err 
 }
 
 func (e engine) AdoptLinks(ctx context.Context, data []byte) error {
-	e.came++
+	e.received++
 	_, err := e.takeLinks(ctx, decode(data), true)
 	return err
 }
@@ -131,36 +131,36 @@ func (p *process) takeLinks(ctx context.Context, links []url, all bool) (refused
 		case !p.view.Ours(p.w.web.hosts[u.host()].name):
 			refused = append(refused, i)
 			p.out.AddUnrouted(p.w.web.hosts[u.host()].name) // others hold it for the owner: is it?
-			p.w.tellOf(u.host(), "%s refuses a link to %s", p.node, p.w.web.name(u))
+			p.w.logHost(u.host(), "%s refuses a link to %s", p.node, p.w.web.name(u))
 		case p.state.seen[u.host()]&u.bit() == 0:
 			e.links = append(e.links, u)
-			p.w.tellOf(u.host(), "%s takes a link to %s in", p.node, p.w.web.name(u))
+			p.w.logHost(u.host(), "%s takes a link to %s in", p.node, p.w.web.name(u))
 		}
 	}
-	p.taken += int64(len(e.links))
+	p.receivedLinks += int64(len(e.links))
 	if len(e.links)+len(e.out) > 0 {
 		p.enter(e)
-		p.offered(e.links)
+		p.scheduleHosts(e.links)
 	}
 	p.pump()
-	return refused, p.shipped(ctx)
+	return refused, p.waitShipped(ctx)
 }
 
 // Answered notes that a node has links of the outbox for good.
 func (e engine) Answered(from strategy.Node, batch uint64, refused []int, now time.Time) {
-	gone := &entry{kind: entryGone}
+	gone := &entry{kind: entryAcked}
 	for _, r := range e.out.Answered(from, batch, refused, now) {
 		for n := r.First; n <= r.Last; n++ {
-			gone.gone = append(gone.gone, n)
+			gone.acked = append(gone.acked, n)
 		}
 	}
-	if len(gone.gone) > 0 {
+	if len(gone.acked) > 0 {
 		e.enter(gone)
 	}
 }
 
-// seed gives the crawl a URL: to one member after the other, until one has it for good.
-func (w *world) seed(u url) {
+// addSeed gives the crawl a URL: to one member after the other, until one has it for good.
+func (w *world) addSeed(u url) {
 	had := false
 	var try func()
 	try = func() {
@@ -173,25 +173,25 @@ func (w *world) seed(u url) {
 			return
 		}
 		p := running[w.k.rng.IntN(len(running))]
-		w.k.within(p, 0, func() {
+		w.k.schedule(p, 0, func() {
 			if !p.view.IsMember() || p.driver.Leaving() {
 				return
 			}
 			e := &entry{kind: entryLinks}
 			p.seeds++
-			p.admitting++
-			p.route(e, []url{u})
+			p.unshippedSeeds++
+			p.routeLinks(e, []url{u})
 			p.enter(e)
-			p.offered(e.links)
+			p.scheduleHosts(e.links)
 			p.whenShipped(func() {
-				p.admitting--
+				p.unshippedSeeds--
 				if !had {
 					had = true
 					w.seeded++
 				}
-				w.score.sites.found([]url{u}, w.k.now)
+				w.checker.coverage.addLinks([]url{u}, w.k.now)
 			})
 		})
 	}
-	w.k.after(w.k.between(0, time.Second), try)
+	w.k.after(w.k.uniform(0, time.Second), try)
 }

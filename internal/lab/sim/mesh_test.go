@@ -35,8 +35,8 @@ func meshFirst() uint64 {
 
 // smallMesh is a few nodes on which much goes wrong: all but one of a host's backups may lose their disks at once.
 func smallMesh() MeshConfig {
-	return MeshConfig{Nodes: 8, Hosts: 40, Pages: 12, Delay: 4 * time.Second, Turmoil: 3 * time.Minute, Busy: true,
-		Wipes: 2}
+	return MeshConfig{Nodes: 8, Hosts: 40, Pages: 12, Delay: 4 * time.Second, FaultTime: 3 * time.Minute, Busy: true,
+		WipesAtOnce: 2}
 }
 
 // RunMesh runs a crawl, and says what must not be.
@@ -72,17 +72,17 @@ func (f *MeshFigures) add(g MeshFigures) {
 	for i, n := range g.Duplicates {
 		f.Duplicates[i] += n
 	}
-	f.Slips += g.Slips
-	f.Hasty += g.Hasty
-	f.Early += g.Early
+	f.Overlapping += g.Overlapping
+	f.TooEarly += g.TooEarly
+	f.EarlyEnds += g.EarlyEnds
 	for i := range g.Messages {
 		f.Messages[i] += g.Messages[i]
 		f.Bytes[i] += g.Bytes[i]
 	}
-	f.Bare += g.Bare
-	f.Again += g.Again
+	f.WithoutRecord += g.WithoutRecord
+	f.Refetches += g.Refetches
 	f.Recorded += g.Recorded
-	f.Given += g.Given
+	f.MovedHosts += g.MovedHosts
 	f.Processor += g.Processor
 	f.Replayed += g.Replayed
 	f.Leaps += g.Leaps
@@ -103,9 +103,9 @@ func (f MeshFigures) String() string {
 		"other %d), slips %d, too soon %d; faults %d, joined %d, wiped %d; messages a page: %.1f mesh, %.1f links, %.1f "+
 		"overlay; a node a second: %.2f messages of the overlay, %.0f bytes in all; look-ups %d, of %.1f questions and %.2f "+
 		"hops; %v, %d events",
-		f.Pages, f.Lost, again, 1e6*ratio(again, f.Requests), f.Duplicates[byDeath], f.Duplicates[byLinks],
-		f.Duplicates[byMark],
-		f.Duplicates[bySplit], f.Duplicates[byOther], f.Slips, f.Hasty, f.Faults, f.Joined, f.Wiped,
+		f.Pages, f.Lost, again, 1e6*ratio(again, f.Requests), f.Duplicates[causeDeath], f.Duplicates[causeUnclaimed],
+		f.Duplicates[causeLostMark],
+		f.Duplicates[causePartition], f.Duplicates[causeOther], f.Overlapping, f.TooEarly, f.Faults, f.Joined, f.Wiped,
 		ratio(f.Messages[MeshMessage], f.Pages),
 		ratio(f.Messages[LinksMessage], f.Pages), ratio(f.Messages[OverlayMessage], f.Pages),
 		float64(f.Messages[OverlayMessage])/seconds, float64(bytes)/seconds, f.LookUps.LookUps,
@@ -116,10 +116,10 @@ func (f MeshFigures) String() string {
 func TestAMeshAtRestFetchesAllOnce(t *testing.T) {
 	for _, nodes := range []int{1, 2, 10, 40} {
 		cfg := smallMesh()
-		cfg.Nodes, cfg.Hosts, cfg.FaultEvery, cfg.Loss, cfg.Busy, cfg.Quiet = nodes, 4*nodes, -1, -1, false, time.Minute
+		cfg.Nodes, cfg.Hosts, cfg.FaultEvery, cfg.Loss, cfg.Busy, cfg.FaultDelay = nodes, 4*nodes, -1, -1, false, time.Minute
 		f, violations := RunMesh(cfg, 1)
 		t.Logf("%d nodes: %v", nodes, f)
-		if len(violations) > 0 || f.Requests != f.Pages || f.Slips > 0 {
+		if len(violations) > 0 || f.Requests != f.Pages || f.Overlapping > 0 {
 			t.Errorf("%d nodes: %v", nodes, violations)
 		}
 	}
@@ -128,7 +128,7 @@ func TestAMeshAtRestFetchesAllOnce(t *testing.T) {
 // comeAndGo runs a crawl while nodes come and leave, one after the other.
 func (w *meshWorld) comeAndGo() {
 	for i := range 8 {
-		w.k.after(w.cfg.Spread+w.cfg.Quiet+time.Duration(i+1)*15*time.Second, func() {
+		w.k.after(w.cfg.Spread+w.cfg.FaultDelay+time.Duration(i+1)*15*time.Second, func() {
 			if i%2 == 0 {
 				w.join()
 			} else {
@@ -146,14 +146,14 @@ func TestNodesComeAndGoUnseen(t *testing.T) {
 	pages, twice := 0, 0
 	for seed := uint64(1); seed <= seeds; seed++ {
 		cfg := smallMesh()
-		cfg.FaultEvery, cfg.Loss, cfg.Busy, cfg.Quiet = -1, -1, false, time.Minute
+		cfg.FaultEvery, cfg.Loss, cfg.Busy, cfg.FaultDelay = -1, -1, false, time.Minute
 		w := newMeshWorld(cfg.withDefaults(), seed)
 		w.comeAndGo()
 		pages += w.figures.Pages
 		for _, n := range w.figures.Duplicates {
 			twice += n
 		}
-		if len(w.violations) > 0 || w.figures.Slips > 0 || w.figures.Hasty > 0 {
+		if len(w.violations) > 0 || w.figures.Overlapping > 0 || w.figures.TooEarly > 0 {
 			t.Errorf("seed %d: %v; %v", seed, w.violations, w.figures)
 		}
 	}
@@ -168,10 +168,10 @@ func TestSlowHostsAreAskedByOne(t *testing.T) {
 	seeds := uint64(testmain.Rounds(3, 20))
 	for seed := uint64(1); seed <= seeds; seed++ {
 		cfg := smallMesh()
-		cfg.FaultEvery, cfg.Loss, cfg.Busy, cfg.Quiet, cfg.Slow = -1, -1, false, time.Minute, 40*time.Second
+		cfg.FaultEvery, cfg.Loss, cfg.Busy, cfg.FaultDelay, cfg.SlowAnswer = -1, -1, false, time.Minute, 40*time.Second
 		w := newMeshWorld(cfg.withDefaults(), seed)
 		w.comeAndGo()
-		if len(w.violations) > 0 || w.figures.Slips > 0 || w.figures.Hasty > 0 {
+		if len(w.violations) > 0 || w.figures.Overlapping > 0 || w.figures.TooEarly > 0 {
 			t.Errorf("seed %d: %v; %v", seed, w.violations, w.figures)
 		}
 	}
@@ -204,12 +204,12 @@ func TestTheEndOfAMeshIsFound(t *testing.T) {
 	for _, every := range []time.Duration{20 * time.Second, 3 * time.Second} { // faults
 		for seed := first; seed < first+uint64(seeds); seed++ {
 			cfg := smallMesh()
-			cfg.NoCuts, cfg.FaultEvery, cfg.Turmoil = true, every, 2*time.Minute
+			cfg.NoCuts, cfg.FaultEvery, cfg.FaultTime = true, every, 2*time.Minute
 			w := newMeshWorld(cfg.withDefaults(), seed)
 			w.run()
-			if len(w.violations) > 0 || w.figures.Early > 0 {
+			if len(w.violations) > 0 || w.figures.EarlyEnds > 0 {
 				t.Errorf("a fault every %v, seed %d: %v; the end was found %d times too early", every, seed, w.violations,
-					w.figures.Early)
+					w.figures.EarlyEnds)
 			}
 			if took, found := w.findEnd(); !found || took > time.Minute {
 				t.Errorf("a fault every %v, seed %d: the end is found after %v", every, seed, took)
@@ -223,20 +223,20 @@ func TestAMeshKnowsItsRecord(t *testing.T) {
 	w := newMeshWorld(MeshConfig{Nodes: 30}.withDefaults(), 5)
 	for range 30 {
 		w.join()
-		w.pass(w.k.now + time.Second)
+		w.runUntil(w.k.now + time.Second)
 	}
 	away := w.live[7].n
 	away.proc.end()
-	w.pass(w.k.now + 15*time.Second)
-	w.live[3].tell(mesh.Change{Data: []byte("one")})
-	w.pass(w.k.now + 10*time.Second)
-	w.live[20].tell(mesh.Change{Data: []byte("two")})
+	w.runUntil(w.k.now + 15*time.Second)
+	w.live[3].deliver(mesh.Change{Data: []byte("one")})
+	w.runUntil(w.k.now + 10*time.Second)
+	w.live[20].deliver(mesh.Change{Data: []byte("two")})
 	for i := range 40 {
-		w.live[i%20].tell(mesh.Add{Data: fmt.Appendf(nil, "list %d", i)})
+		w.live[i%20].deliver(mesh.Add{Data: fmt.Appendf(nil, "list %d", i)})
 	}
-	w.pass(w.k.now + time.Second)
+	w.runUntil(w.k.now + time.Second)
 	away.start()
-	w.pass(w.k.now + 2*time.Minute)
+	w.runUntil(w.k.now + 2*time.Minute)
 	for _, p := range w.live {
 		if string(p.n.disk.record.Data) != "two" {
 			t.Errorf("%s has %q", p.n.name, p.n.disk.record.Data)
@@ -245,8 +245,8 @@ func TestAMeshKnowsItsRecord(t *testing.T) {
 			t.Errorf("%s has %d lists", p.n.name, len(p.n.disk.chunks))
 		}
 	}
-	w.live[9].tell(mesh.Gather{Tag: 1})
-	w.pass(w.k.now + 30*time.Second)
+	w.live[9].deliver(mesh.Gather{Tag: 1})
+	w.runUntil(w.k.now + 30*time.Second)
 	if len(w.gathered) != 1 || w.gathered[0].Nodes != 30 || w.gathered[0].Idle != 30 || w.gathered[0].Missing != 0 {
 		t.Errorf("gathered %+v", w.gathered)
 	}
@@ -273,7 +273,7 @@ func TestAMeshOfManyNodes(t *testing.T) {
 		}
 		defer pprof.StopCPUProfile()
 	}
-	cfg := MeshConfig{Nodes: nodes, Hosts: 4 * nodes, Pages: 8, Turmoil: last, Stay: 20 * time.Minute,
+	cfg := MeshConfig{Nodes: nodes, Hosts: 4 * nodes, Pages: 8, FaultTime: last, MeanStay: 20 * time.Minute,
 		Spread: 2 * time.Minute, Delay: last / 30}
 	cfg.Overlay.Notice, cfg.Overlay.Check = 30*time.Second, 10*time.Minute
 	if dir := os.Getenv("KUMO_TEST_DATA"); dir != "" {
@@ -286,8 +286,8 @@ func TestAMeshOfManyNodes(t *testing.T) {
 	if many {
 		var progress func()
 		progress = func() {
-			f := w.soFar()
-			f.Virtual, f.Events = w.k.now, w.k.ran
+			f := w.currentFigures()
+			f.Virtual, f.Events = w.k.now, w.k.eventCount
 			fmt.Fprintln(os.Stderr, w.k.now, f) // long before the test ends
 			w.k.after(2*time.Minute, progress)
 		}

@@ -12,30 +12,30 @@ import (
 // brokenMeshes are nodes with a fault each.
 var brokenMeshes = map[string]func(c *MeshConfig){
 	"claims are dropped before they are recorded": func(c *MeshConfig) {
-		c.parts.mend = func(p *meshProcess, a peer.Action) bool {
+		c.parts.replace = func(p *meshProcess, a peer.Action) bool {
 			r, ok := a.(mesh.Record)
 			if !ok || r.Links[0].State == mesh.Done || p.w.k.rng.IntN(20) > 0 {
 				return false
 			}
-			p.tell(mesh.Recorded{ID: r.ID, Before: make([]mesh.State, len(r.Links))})
+			p.deliver(mesh.Recorded{ID: r.ID, Before: make([]mesh.State, len(r.Links))})
 			return true
 		}
 	},
 	"nobody has fetched again what a lost node had": func(c *MeshConfig) {
-		c.Place = true
-		c.parts.mend = func(p *meshProcess, a peer.Action) bool {
+		c.Storage = true
+		c.parts.replace = func(p *meshProcess, a peer.Action) bool {
 			if l, ok := a.(mesh.Lost); ok {
-				p.tell(mesh.Refetched{Node: l.Node})
+				p.deliver(mesh.Refetched{Node: l.Node})
 				return true
 			}
 			return false
 		}
 	},
 	"lists of pages at risk are not kept": func(c *MeshConfig) {
-		c.Place = true
-		c.parts.mend = func(p *meshProcess, a peer.Action) bool {
+		c.Storage = true
+		c.parts.replace = func(p *meshProcess, a peer.Action) bool {
 			if l, ok := a.(mesh.WriteRisk); ok {
-				p.tell(mesh.RiskWritten{ID: l.ID})
+				p.deliver(mesh.RiskWritten{ID: l.ID})
 				return true
 			}
 			return false
@@ -43,7 +43,7 @@ var brokenMeshes = map[string]func(c *MeshConfig){
 	},
 	"what is claimed is known to nobody else": func(c *MeshConfig) { c.Backups = 1 },
 	"links are claimed before anybody has them": func(c *MeshConfig) {
-		c.parts.mend = func(p *meshProcess, a peer.Action) bool {
+		c.parts.replace = func(p *meshProcess, a peer.Action) bool {
 			if r, ok := a.(mesh.Record); ok && r.Links[0].State == mesh.Dispatched {
 				before := p.n.disk.history[p.w.web.byName[r.Host]]
 				states := make([]mesh.State, len(r.Links))
@@ -52,37 +52,37 @@ var brokenMeshes = map[string]func(c *MeshConfig){
 						states[i] = before.state(keyOf(k.Hash).bit())
 					}
 				}
-				p.tell(mesh.Recorded{ID: r.ID, Before: states, Open: len(r.Links)})
-				p.after(10*time.Second, func() { p.carry(r) })
+				p.deliver(mesh.Recorded{ID: r.ID, Before: states, Open: len(r.Links)})
+				p.after(10*time.Second, func() { p.execute(r) })
 				return true
 			}
 			return false
 		}
 	},
-	"as many nodes lose their disks at once as a host has backups": func(c *MeshConfig) { c.Wipes = 3 },
+	"as many nodes lose their disks at once as a host has backups": func(c *MeshConfig) { c.WipesAtOnce = 3 },
 	"what a node knows it drops and gives to nobody": func(c *MeshConfig) {
-		c.parts.mend = func(p *meshProcess, a peer.Action) bool {
+		c.parts.replace = func(p *meshProcess, a peer.Action) bool {
 			if r, ok := a.(mesh.Read); ok && r.All {
-				p.tell(mesh.Known{ID: r.ID})
+				p.deliver(mesh.Known{ID: r.ID})
 				return true
 			}
 			return false
 		}
 	},
 	"the engine says that it has links, and does not": func(c *MeshConfig) {
-		c.parts.mend = func(p *meshProcess, a peer.Action) bool {
+		c.parts.replace = func(p *meshProcess, a peer.Action) bool {
 			if r, ok := a.(mesh.Enqueue); ok && p.w.k.rng.IntN(20) == 0 {
 				done := make([]bool, len(r.Links))
 				for i := range done {
 					done[i] = true
 				}
-				p.tell(mesh.Enqueued{ID: r.ID, Done: done})
+				p.deliver(mesh.Enqueued{ID: r.ID, Done: done})
 				return true
 			}
 			return false
 		}
 	},
-	"pages are said before their links are claimed": func(c *MeshConfig) { c.parts.hasty = true },
+	"pages are said before their links are claimed": func(c *MeshConfig) { c.parts.finishEarly = true },
 }
 
 // foundFrom is a seed of a run that finds a fault, for faults that the first seeds do not find.
@@ -97,7 +97,7 @@ var foundFrom = map[string]int{
 func TestTheJudgeOfMeshesFinds(t *testing.T) {
 	for what, breaks := range brokenMeshes {
 		cfg := smallMesh()
-		cfg.Repair = 0
+		cfg.WipeInterval = 0
 		breaks(&cfg)
 		first := testmain.Rounds(max(foundFrom[what], 1), 1)
 		sum, failed, why := SoakMesh(t.Context(), cfg, uint64(first), 400)

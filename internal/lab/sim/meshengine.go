@@ -54,7 +54,7 @@ func (m meshHistory) record(h int32, a mesh.Record) mesh.Recorded {
 	}
 	r := mesh.Recorded{ID: a.ID, Before: make([]mesh.State, len(a.Links))}
 	for i, k := range a.Links {
-		d, bit := all.after(keyOf(k.Hash).losses), keyOf(k.Hash).bit()
+		d, bit := all.afterLosses(keyOf(k.Hash).losses), keyOf(k.Hash).bit()
 		r.Before[i] = d.state(bit)
 		if k.State > r.Before[i] {
 			d.open, d.done = d.open&^bit, d.done&^bit
@@ -65,19 +65,19 @@ func (m meshHistory) record(h int32, a mesh.Record) mesh.Recorded {
 			}
 		}
 	}
-	for d := all; d != nil; d = d.again {
+	for d := all; d != nil; d = d.afterLoss {
 		r.Open += bits.OnesCount64(d.open)
 	}
 	return r
 }
 
-// after is what is known of URLs whose records were lost so often.
-func (d *meshRecord) after(losses uint8) *meshRecord {
+// afterLosses is what is known of URLs whose records were lost so often.
+func (d *meshRecord) afterLosses(losses uint8) *meshRecord {
 	for ; losses > 0; losses-- {
-		if d.again == nil {
-			d.again = &meshRecord{}
+		if d.afterLoss == nil {
+			d.afterLoss = &meshRecord{}
 		}
-		d = d.again
+		d = d.afterLoss
 	}
 	return d
 }
@@ -95,7 +95,7 @@ func (d *meshRecord) state(bit uint64) mesh.State {
 // read reads a host's history, some URLs at a time.
 func (m meshHistory) read(h int32, a mesh.Read) mesh.Known {
 	k := mesh.Known{ID: a.ID}
-	for r, losses := m[h], uint8(0); r != nil; r, losses = r.again, losses+1 {
+	for r, losses := m[h], uint8(0); r != nil; r, losses = r.afterLoss, losses+1 {
 		set := r.open
 		if a.All {
 			set |= r.done
@@ -137,11 +137,11 @@ func (m meshHistory) sweep(w *web, a mesh.Sweep) (s mesh.Swept) {
 	return s
 }
 
-func (p *meshProcess) take(a mesh.Enqueue) mesh.Enqueued {
+func (p *meshProcess) enqueue(a mesh.Enqueue) mesh.Enqueued {
 	h := p.w.web.byName[a.Host]
 	e := p.n.disk.engine[h]
 	if e == nil {
-		p.w.tellOf(h, "%s is given %s", p.n.name, a.Host)
+		p.w.logHost(h, "%s is given %s", p.n.name, a.Host)
 		e = &meshEngine{}
 		p.n.disk.engine[h] = e
 		p.hosts.of(h).next = p.w.k.now + p.w.web.hosts[h].delay
@@ -154,12 +154,12 @@ func (p *meshProcess) take(a mesh.Enqueue) mesh.Enqueued {
 		key := keyOf(k.Hash)
 		e.known |= key.bit()
 		e.losses[key.url&63] = max(e.losses[key.url&63], key.losses)
-		t.Done[i] = e.said&key.bit() != 0
+		t.Done[i] = e.finished&key.bit() != 0
 		if t.Done[i] {
-			p.doneBefore(key)
+			p.addFetchedAgain(key)
 		}
 	}
-	p.plan(h)
+	p.scheduleHost(h)
 	return t
 }
 
@@ -167,52 +167,52 @@ func (p *meshProcess) take(a mesh.Enqueue) mesh.Enqueued {
 func (p *meshProcess) release(h int32) {
 	s := p.hosts.of(h)
 	e := p.n.disk.engine[h]
-	if !s.releasing || s.asking || e != nil && e.unsaid != 0 {
+	if !s.releasing || s.fetching || e != nil && e.unfinished != 0 {
 		return
 	}
 	s.releasing = false
-	p.disked(func() {
-		p.w.tellOf(h, "%s gives %s back", p.n.name, p.w.web.hosts[h].name)
+	p.afterDisk(func() {
+		p.w.logHost(h, "%s gives %s back", p.n.name, p.w.web.hosts[h].name)
 		delete(p.n.disk.engine, h)
 		delete(p.hosts, h)
-		p.tell(mesh.Released{Host: p.w.web.hosts[h].name,
+		p.deliver(mesh.Released{Host: p.w.web.hosts[h].name,
 			Timing: mesh.Timing{Delay: p.w.web.hosts[h].delay, Wait: s.next - p.w.k.now}})
 	})
 }
 
-// plan looks at a host when its time comes, if something waits.
-func (p *meshProcess) plan(h int32) {
+// scheduleHost looks at a host when its time comes, if something waits.
+func (p *meshProcess) scheduleHost(h int32) {
 	s, e := p.hosts.of(h), p.n.disk.engine[h]
-	if s.planned || s.asking || e == nil || e.known&^(e.unsaid|e.said) == 0 {
+	if s.scheduled || s.fetching || e == nil || e.known&^(e.unfinished|e.finished) == 0 {
 		return
 	}
-	s.planned = true
+	s.scheduled = true
 	if p.n.rate.Fetch > 0 {
-		p.queue(h, s)
+		p.queueHost(h, s)
 		return
 	}
-	p.after(max(s.next-p.w.k.now, 0), func() { p.look(h, s) })
+	p.after(max(s.next-p.w.k.now, 0), func() { p.tryFetch(h, s) })
 }
 
-// look asks a host if it is this node's.
-func (p *meshProcess) look(h int32, s *meshHost) {
-	s.planned = false
+// tryFetch asks a host if it is this node's.
+func (p *meshProcess) tryFetch(h int32, s *meshHost) {
+	s.scheduled = false
 	e := p.n.disk.engine[h]
-	if p.hosts[h] != s || e == nil || s.asking {
+	if p.hosts[h] != s || e == nil || s.fetching {
 		return
 	}
-	wait := e.known &^ (e.unsaid | e.said)
+	wait := e.known &^ (e.unfinished | e.finished)
 	switch {
 	case wait == 0:
 	case !p.view.Until().After(p.now()) || !p.view.Ours(p.w.web.hosts[h].name):
 		s.next = p.w.k.now + time.Second
-		p.plan(h)
+		p.scheduleHost(h)
 	default:
-		p.fetch(at(h, p.next(wait)), s)
+		p.fetch(at(h, p.pickPage(wait)), s)
 	}
 }
 
-func (p *meshProcess) next(set uint64) int {
+func (p *meshProcess) pickPage(set uint64) int {
 	if !p.w.cfg.Shuffle {
 		return lowest(set)
 	}
@@ -222,40 +222,40 @@ func (p *meshProcess) next(set uint64) int {
 
 func (p *meshProcess) fetch(u url, s *meshHost) {
 	w := p.w
-	takes := w.k.between(50*time.Millisecond, 400*time.Millisecond)
-	if w.cfg.Slow > 0 && u.host()%4 == 0 {
-		takes = w.k.between(w.cfg.Slow/2, w.cfg.Slow)
+	takes := w.k.uniform(50*time.Millisecond, 400*time.Millisecond)
+	if w.cfg.SlowAnswer > 0 && u.host()%4 == 0 {
+		takes = w.k.uniform(w.cfg.SlowAnswer/2, w.cfg.SlowAnswer)
 	}
-	s.asking = true
+	s.fetching = true
 	p.fetched++
-	p.asked++
+	p.requests++
 	w.request(p, u, takes)
 	p.after(takes, func() {
-		s.asking = false
+		s.fetching = false
 		s.next = w.k.now + w.web.hosts[u.host()].delay
 		e := p.n.disk.engine[u.host()]
 		if e == nil {
 			return
 		}
-		e.unsaid |= u.bit()
-		p.keepRecord(u)
-		m := &meshMark{pages: []url{u}, left: 1}
+		e.unfinished |= u.bit()
+		p.storeRecord(u)
+		m := &pendingFinish{pages: []url{u}, unclaimed: 1}
 		links := w.web.linksOf(u, nil)
-		w.sites.found(links, w.k.now)
+		w.coverage.addLinks(links, w.k.now)
 		for _, link := range links {
-			if id := p.offer(link); id > 0 && !w.cfg.parts.hasty {
-				p.marks[id] = m
-				m.left++
+			if id := p.addLink(link); id > 0 && !w.cfg.parts.finishEarly {
+				p.pendingByLink[id] = m
+				m.unclaimed++
 			}
 		}
-		p.claimed(m)
+		p.linkClaimed(m)
 		p.pump()
-		p.plan(u.host())
+		p.scheduleHost(u.host())
 	})
 }
 
 // offer puts a link into the outbox, if it was not met before.
-func (p *meshProcess) offer(u url) uint64 {
+func (p *meshProcess) addLink(u url) uint64 {
 	h := u.host()
 	e := p.n.disk.engine[h]
 	if e != nil && e.known&u.bit() != 0 || p.offered[h]&u.bit() != 0 {
@@ -271,24 +271,24 @@ func (p *meshProcess) put(k meshKey) uint64 {
 	return id
 }
 
-// claimed takes note that one thing less is waited for before pages are said.
-func (p *meshProcess) claimed(m *meshMark) {
-	if m.left--; m.left == 0 {
-		p.secure(m)
+// linkClaimed takes note that one thing less is waited for before pages are said.
+func (p *meshProcess) linkClaimed(m *pendingFinish) {
+	if m.unclaimed--; m.unclaimed == 0 {
+		p.finishSafely(m)
 	}
 }
 
-// finish says that pages were fetched: whoever loses their links then, others know them.
-func (p *meshProcess) finish(m *meshMark) {
+// checkFinish says that pages were fetched: whoever loses their links then, others know them.
+func (p *meshProcess) finish(m *pendingFinish) {
 	for _, u := range m.pages {
 		h, k := u.host(), meshKey{u, 0}
 		if e := p.n.disk.engine[h]; e != nil {
 			k.losses = e.losses[u&63]
-			e.unsaid &^= u.bit()
-			e.said |= u.bit()
+			e.unfinished &^= u.bit()
+			e.finished |= u.bit()
 		}
-		p.said[h] |= u.bit()
-		p.tell(mesh.Finished{Host: p.w.web.hosts[h].name, Hashes: []mesh.Hash{hashOf(k)}})
+		p.finished[h] |= u.bit()
+		p.deliver(mesh.Finished{Host: p.w.web.hosts[h].name, Hashes: []mesh.Hash{hashOf(k)}})
 		p.release(h)
 	}
 }
@@ -305,12 +305,12 @@ func (p *meshProcess) pumpAfter(d time.Duration) {
 		p.pumping = false
 		for _, b := range p.out.Batches(p.now(), p.peer.Machine().FirstBackup) {
 			from := p.n.name
-			p.send(b.To, LinksMessage, len(b.Data), letter{f: func(o *meshProcess) {
-				o.tell(mesh.Offered{From: from, Number: b.Number, Links: o.w.decode(b)})
+			p.send(b.To, LinksMessage, len(b.Data), envelope{f: func(o *meshProcess) {
+				o.deliver(mesh.Offered{From: from, Number: b.Number, Links: o.w.decode(b)})
 			}})
 		}
 		if hosts, _ := p.out.Unrouted(); len(hosts) > 0 {
-			p.tell(mesh.Unrouted{Hosts: hosts})
+			p.deliver(mesh.Unrouted{Hosts: hosts})
 		}
 		p.pumpAfter(600 * time.Millisecond)
 	})
@@ -331,52 +331,52 @@ func (p *meshProcess) answered(from strategy.Node, a mesh.Answer) {
 	for _, r := range p.out.Answered(from, a.Number, a.Refused, p.now()) {
 		for id := r.First; id <= r.Last; id++ {
 			delete(p.n.disk.links, id)
-			if m := p.marks[id]; m != nil {
-				delete(p.marks, id)
-				p.claimed(m)
+			if m := p.pendingByLink[id]; m != nil {
+				delete(p.pendingByLink, id)
+				p.linkClaimed(m)
 			}
 		}
 	}
 }
 
-// waits reports whether something of a host waits, or is under way.
-func (p *meshProcess) waits(host string) bool {
+// hasPending reports whether something of a host waits, or is under way.
+func (p *meshProcess) hasPending(host string) bool {
 	h := p.w.web.byName[host]
 	e := p.n.disk.engine[h]
-	return p.hosts.of(h).asking || e != nil && e.known&^e.said != 0
+	return p.hosts.of(h).fetching || e != nil && e.known&^e.finished != 0
 }
 
-// rests reports whether nothing does.
-func (p *meshProcess) rests() (bool, uint64) {
+// isIdle reports whether nothing does.
+func (p *meshProcess) isIdle() (bool, uint64) {
 	if p.out.Len() > 0 {
 		return false, 0
 	}
 	for _, e := range p.n.disk.engine {
-		if e.known&^e.said != 0 {
+		if e.known&^e.finished != 0 {
 			return false, 0
 		}
 	}
 	return true, 0
 }
 
-// load says what there is to do, again and again.
-func (p *meshProcess) load() {
+// reportLoad says what there is to do, again and again.
+func (p *meshProcess) reportLoad() {
 	l := mesh.Load{Busy: p.w.cfg.Busy, Rate: float64(p.fetched) / p.w.cfg.Interval.Seconds()}
 	for _, e := range p.n.disk.engine {
-		l.Waiting += int64(bits.OnesCount64(e.known &^ (e.unsaid | e.said)))
+		l.Waiting += int64(bits.OnesCount64(e.known &^ (e.unfinished | e.finished)))
 	}
 	l.Arriving = max(0, float64(l.Waiting-p.waiting)/p.w.cfg.Interval.Seconds()+l.Rate)
 	p.waiting, p.fetched = l.Waiting, 0
-	p.tell(l)
-	p.after(p.w.cfg.Interval, p.load)
+	p.deliver(l)
+	p.after(p.w.cfg.Interval, p.reportLoad)
 }
 
-// spare names the hosts with the longest queues that another node may have, as a real node does.
-func (p *meshProcess) spare(a mesh.Spare) mesh.Spared {
+// selectSpare names the hosts with the longest queues that another node may have, as a real node does.
+func (p *meshProcess) selectSpare(a mesh.Spare) mesh.Spared {
 	s := mesh.Spared{To: a.To}
 	waiting := map[int32]int64{}
 	for h, e := range p.n.disk.engine {
-		if n := int64(bits.OnesCount64(e.known &^ (e.unsaid | e.said))); n > 0 && !p.hosts.of(h).asking {
+		if n := int64(bits.OnesCount64(e.known &^ (e.unfinished | e.finished))); n > 0 && !p.hosts.of(h).fetching {
 			waiting[h] = n
 		}
 	}
@@ -388,6 +388,6 @@ func (p *meshProcess) spare(a mesh.Spare) mesh.Spared {
 			a.URLs -= waiting[h]
 		}
 	}
-	p.w.figures.Given += len(s.Hosts)
+	p.w.figures.MovedHosts += len(s.Hosts)
 	return s
 }

@@ -16,15 +16,15 @@ import (
 
 // A meshNode is a name, a place, and a disk; a node that has lost its disk is never begun again.
 type meshNode struct {
-	w     *meshWorld
-	name  strategy.Node
-	place int
-	disk  *meshDisk
-	proc  *meshProcess // nil while none runs
-	lives int
-	rate  MeshRate
-	there map[string]bool // record files that are in its place
-	able  time.Duration   // how long it has been able to repair what the last loss of disks has left
+	w           *meshWorld
+	name        strategy.Node
+	place       int
+	disk        *meshDisk
+	proc        *meshProcess // nil while none runs
+	lives       int
+	rate        MeshRate
+	uploaded    map[string]bool // record files that are in its place
+	repairedFor time.Duration   // how long it has been able to repair what the last loss of disks has left
 }
 
 // A meshDisk is what survives a process.
@@ -44,14 +44,14 @@ type meshHistory map[int32]*meshRecord
 // those whose records were lost, apart from these.
 type meshRecord struct {
 	open, done uint64
-	again      *meshRecord
+	afterLoss  *meshRecord
 }
 
 // A meshEngine is what an engine has of a host: URLs that it knows; of these, such that were fetched, and links of them
 // are not claimed yet; and such that it has Finished.
 type meshEngine struct {
-	known, unsaid, said uint64
-	losses              [64]uint8 // of the record of each
+	known, unfinished, finished uint64
+	losses                      [64]uint8 // of the record of each
 }
 
 // A meshProcess is one life of a node's program.
@@ -59,35 +59,35 @@ type meshProcess struct {
 	w *meshWorld
 	n *meshNode
 	stepper
-	leaving bool
-	disk    moment // until when it has something to do
-	view    *mesh.View
+	leaving       bool
+	diskBusyUntil moment // until when it has something to do
+	view          *mesh.View
 
-	out     *member.Outbox
-	pumping bool
-	offered map[int32]uint64 // links that went into the outbox in this life
-	turns   turns
-	marks   map[uint64]*meshMark
-	said    map[int32]uint64 // pages that were Finished in this life
-	hosts   meshHosts
-	waiting int64 // what waited at the last Load
-	fetched int   // since then
-	asked   int   // requests, in all
-	risked  uint64
-	safe    map[uint64]func()
+	out           *member.Outbox
+	pumping       bool
+	offered       map[int32]uint64 // links that went into the outbox in this life
+	fetches       fetchQueue
+	pendingByLink map[uint64]*pendingFinish
+	finished      map[int32]uint64 // pages that were Finished in this life
+	hosts         meshHosts
+	waiting       int64 // what waited at the last Load
+	fetched       int   // since then
+	requests      int   // requests, in all
+	lastRiskID    uint64
+	onSafe        map[uint64]func()
 }
 
-// A meshMark is pages that were fetched and that are said when so many links are claimed.
-type meshMark struct {
-	pages []url
-	left  int
+// A pendingFinish is pages that were fetched and that are said when so many links are claimed.
+type pendingFinish struct {
+	pages     []url
+	unclaimed int
 }
 
 // A meshHost is what a process remembers of a host.
 type meshHost struct {
-	asking    bool
+	fetching  bool
 	releasing bool
-	planned   bool // a look whether it may be asked is due
+	scheduled bool // a look whether it may be asked is due
 	next      moment
 }
 
@@ -107,7 +107,7 @@ func (w *meshWorld) join() *meshNode {
 	n := &meshNode{w: w, name: strategy.Node(fmt.Sprintf("n%d~1", len(w.nodes))), place: len(w.nodes)}
 	n.disk = &meshDisk{meshHistory{}, map[int32]*meshEngine{}, map[uint64]meshKey{}, mesh.RecordVersion{},
 		map[mesh.ChunkID][]byte{}, meshFiles{risks: map[strategy.Node]map[string][]byte{}}}
-	n.there = map[string]bool{}
+	n.uploaded = map[string]bool{}
 	if n.place < len(w.cfg.Rates) {
 		n.rate = w.cfg.Rates[n.place]
 	}
@@ -120,18 +120,18 @@ func (w *meshWorld) join() *meshNode {
 func (n *meshNode) start() {
 	w := n.w
 	n.lives++
-	n.able = 0
-	p := &meshProcess{w: w, n: n, offered: map[int32]uint64{}, marks: map[uint64]*meshMark{}, said: map[int32]uint64{},
-		hosts: meshHosts{}, safe: map[uint64]func(){}}
-	p.stepper = stepper{life: life{k: w.k, began: w.k.now}, act: p.carryOut, processor: w.cfg.Processor,
-		took: &w.figures.Processor}
+	n.repairedFor = 0
+	p := &meshProcess{w: w, n: n, offered: map[int32]uint64{}, pendingByLink: map[uint64]*pendingFinish{}, finished: map[int32]uint64{},
+		hosts: meshHosts{}, onSafe: map[uint64]func(){}}
+	p.stepper = stepper{lifecycle: lifecycle{k: w.k, began: w.k.now}, onActions: p.executeAll, processor: w.cfg.Processor,
+		stepTime: &w.figures.Processor}
 	n.proc = p
 	cfg := peer.Config{Overlay: w.cfg.Overlay}
 	cfg.Overlay.Self, cfg.Overlay.Seed = overlay.Contact{Node: string(n.name)}, w.k.rng.Uint64()
-	cfg.Mesh = mesh.Config{Backups: w.cfg.Backups, LostAfter: w.cfg.LostAfter, HasPending: p.waits,
+	cfg.Mesh = mesh.Config{Backups: w.cfg.Backups, LostAfter: w.cfg.LostAfter, HasPending: p.hasPending,
 		Balance: mesh.BalanceConfig{Block: w.cfg.Block, Area: n.rate.Area, Interval: w.cfg.Interval,
 			AllOrNothing: w.cfg.AllOrNothing},
-		Status: mesh.StatusConfig{Engine: p.rests}, Process: w.k.rng.Uint64(),
+		Status: mesh.StatusConfig{Engine: p.isIdle}, Process: w.k.rng.Uint64(),
 		Earlier: mesh.Earlier{MetOthers: len(w.nodes) > 1, Record: n.disk.record, Risks: n.disk.files.lengths(),
 			Chunks: slices.Collect(maps.Keys(n.disk.chunks))},
 		ReadChunk: func(id mesh.ChunkID) ([]byte, error) { return n.disk.chunks[id], nil }}
@@ -139,10 +139,10 @@ func (n *meshNode) start() {
 	p.view = p.peer.Machine().View()
 	p.out = member.NewOutbox(member.OutboxConfig{First: uint64(n.lives) << 40})
 	p.restore()
-	p.carryOut(p.peer.Start(p.now(), nil))
+	p.executeAll(p.peer.Start(p.now(), nil))
 	p.join()
 	w.live = append(w.live, p)
-	p.load()
+	p.reportLoad()
 	p.pump()
 }
 
@@ -161,7 +161,7 @@ func (p *meshProcess) join() {
 		}
 	}
 	if len(w.live) == 0 || len(join.Contacts) > 0 {
-		p.tell(join)
+		p.deliver(join)
 	}
 }
 
@@ -172,45 +172,45 @@ func (p *meshProcess) restore() {
 		k := d.links[id]
 		p.out.Restore(id, p.w.web.hosts[k.host()].name, linkData(k))
 	}
-	left := &meshMark{left: len(d.links)}
+	left := &pendingFinish{unclaimed: len(d.links)}
 	for id := range d.links { // which pages they are of is not known any more
-		p.marks[id] = left
+		p.pendingByLink[id] = left
 	}
 	for _, h := range slices.Sorted(maps.Keys(d.history)) {
 		p.inbox = append(p.inbox, mesh.Opened{Host: p.w.web.hosts[h].name, Open: bits.OnesCount64(d.history[h].open)})
 	}
 	for _, h := range slices.Sorted(maps.Keys(d.engine)) {
 		p.inbox = append(p.inbox, mesh.Holding{Host: p.w.web.hosts[h].name})
-		for set := d.engine[h].unsaid; set != 0; set &= set - 1 {
+		for set := d.engine[h].unfinished; set != 0; set &= set - 1 {
 			left.pages = append(left.pages, at(h, lowest(set)))
 		}
-		p.plan(h)
+		p.scheduleHost(h)
 	}
-	if left.left == 0 {
-		p.secure(left)
+	if left.unclaimed == 0 {
+		p.finishSafely(left)
 	}
-	p.bring()
+	p.uploadPending()
 }
 
-// disked does something when the disk has it, one thing after the other.
-func (p *meshProcess) disked(f func()) {
-	p.disk = max(p.disk, p.w.k.now+p.w.k.between(5*time.Millisecond, 30*time.Millisecond))
-	p.after(p.disk-p.w.k.now, f)
+// afterDisk does something when the disk has it, one thing after the other.
+func (p *meshProcess) afterDisk(f func()) {
+	p.diskBusyUntil = max(p.diskBusyUntil, p.w.k.now+p.w.k.uniform(5*time.Millisecond, 30*time.Millisecond))
+	p.after(p.diskBusyUntil-p.w.k.now, f)
 }
 
-func (p *meshProcess) carryOut(actions []peer.Action) {
+func (p *meshProcess) executeAll(actions []peer.Action) {
 	for _, a := range actions {
 		if p.ended {
 			return
 		}
-		if mend := p.w.cfg.parts.mend; mend != nil && mend(p, a) {
+		if mend := p.w.cfg.parts.replace; mend != nil && mend(p, a) {
 			continue
 		}
-		p.carry(a)
+		p.execute(a)
 	}
 }
 
-func (p *meshProcess) carry(a peer.Action) {
+func (p *meshProcess) execute(a peer.Action) {
 	w := p.w
 	switch a := a.(type) {
 	case peer.Send:
@@ -218,30 +218,30 @@ func (p *meshProcess) carry(a peer.Action) {
 		if a.Data[0] == 'o' {
 			kind = OverlayMessage
 		}
-		p.send(strategy.Node(a.To.Node), kind, len(a.Data), letter{from: p.n, data: a.Data})
+		p.send(strategy.Node(a.To.Node), kind, len(a.Data), envelope{from: p.n, data: a.Data})
 	case peer.Wake:
 		p.wakeAt(a.At)
 	case mesh.Publish:
 		p.view = a.View
 	case mesh.Answer:
 		from := p.n.name
-		p.send(a.To, LinksMessage, 8+2*len(a.Refused), letter{f: func(o *meshProcess) { o.answered(from, a) }})
+		p.send(a.To, LinksMessage, 8+2*len(a.Refused), envelope{f: func(o *meshProcess) { o.answered(from, a) }})
 	case mesh.Routed:
 		p.out.RetryDeferred(a.Hosts)
 		p.pump()
 	case mesh.Record:
-		p.disked(func() {
+		p.afterDisk(func() {
 			w.figures.Recorded += len(a.Links)
-			p.tell(p.n.disk.history.record(w.web.byName[a.Host], a))
+			p.deliver(p.n.disk.history.record(w.web.byName[a.Host], a))
 		})
 	case mesh.Read:
-		p.disked(func() { p.tell(p.n.disk.history.read(w.web.byName[a.Host], a)) })
+		p.afterDisk(func() { p.deliver(p.n.disk.history.read(w.web.byName[a.Host], a)) })
 	case mesh.Sweep:
-		p.disked(func() { p.tell(p.n.disk.history.sweep(w.web, a)) })
+		p.afterDisk(func() { p.deliver(p.n.disk.history.sweep(w.web, a)) })
 	case mesh.Drop:
-		p.disked(func() { delete(p.n.disk.history, w.web.byName[a.Host]) })
+		p.afterDisk(func() { delete(p.n.disk.history, w.web.byName[a.Host]) })
 	case mesh.Enqueue:
-		p.disked(func() { p.tell(p.take(a)) })
+		p.afterDisk(func() { p.deliver(p.enqueue(a)) })
 	case mesh.Release:
 		p.hosts.of(w.web.byName[a.Host]).releasing = true
 		p.release(w.web.byName[a.Host])
@@ -250,13 +250,13 @@ func (p *meshProcess) carry(a peer.Action) {
 	case mesh.Changed:
 		p.n.disk.record = a.Record
 	case mesh.Spare:
-		p.tell(p.spare(a))
+		p.deliver(p.selectSpare(a))
 	case mesh.ReadRisk, mesh.WriteRisk, mesh.DropRisk, mesh.Safe, mesh.Lost:
-		p.risk(a.(mesh.Action))
+		p.handleRisk(a.(mesh.Action))
 	case mesh.Left:
-		p.left()
+		p.onLeft()
 	case mesh.Ended:
-		p.crawlEnds(a)
+		p.onCrawlEnd(a)
 	case mesh.Agreed:
 	case mesh.Gathered:
 		w.gathered = append(w.gathered, a.Tally)
@@ -265,27 +265,27 @@ func (p *meshProcess) carry(a peer.Action) {
 	}
 }
 
-func (p *meshProcess) crawlEnds(a mesh.Ended) {
+func (p *meshProcess) onCrawlEnd(a mesh.Ended) {
 	w := p.w
 	if a.Version != p.n.disk.record.Version || w.figures.Requests == 0 {
 		return // seeds have come since, or none has come yet
 	}
-	w.ended = append(w.ended, w.k.now)
-	if lost, _ := w.sites.missing(w.web); lost > 0 {
-		w.figures.Early++
+	w.endsFound = append(w.endsFound, w.k.now)
+	if lost, _ := w.coverage.missing(w.web); lost > 0 {
+		w.figures.EarlyEnds++
 	}
 }
 
 // A letter is something for the process of another node: data of its peer's, or what f does. It is what the kernel has
 // while it is on its way, and nothing else.
-type letter struct {
+type envelope struct {
 	to   *meshNode
 	from *meshNode
 	data []byte
 	f    func(o *meshProcess)
 }
 
-func (p *meshProcess) send(to strategy.Node, kind, size int, l letter) {
+func (p *meshProcess) send(to strategy.Node, kind, size int, l envelope) {
 	w := p.w
 	w.figures.Messages[kind]++
 	w.figures.Bytes[kind] += size
@@ -296,74 +296,74 @@ func (p *meshProcess) send(to strategy.Node, kind, size int, l letter) {
 	var takes time.Duration
 	if l.to != p.n {
 		var comes bool
-		if takes, comes = w.net.carries(p.n.place, l.to.place, size); !comes {
+		if takes, comes = w.net.drawTransit(p.n.place, l.to.place, size); !comes {
 			return
 		}
 	}
-	w.k.within(&l, takes, nil)
+	w.k.schedule(&l, takes, nil)
 	if l.to != p.n && w.k.chance(w.cfg.Replay) {
 		again := l
 		w.figures.Replayed++
-		w.k.within(&again, takes+w.k.between(time.Second, w.cfg.ReplayAfter), nil)
+		w.k.schedule(&again, takes+w.k.uniform(time.Second, w.cfg.ReplayAfter), nil)
 	}
 }
 
-func (l *letter) do(func()) {
+func (l *envelope) do(func()) {
 	p := l.to.proc
 	switch {
 	case p == nil || l.to != l.from && p.w.net.blocked(l.from.place, l.to.place):
 	case p.paused:
-		p.held = append(p.held, func() { p.open(l) })
+		p.deferred = append(p.deferred, func() { p.receive(l) })
 	default:
-		p.open(l)
+		p.receive(l)
 	}
 }
 
-func (p *meshProcess) open(l *letter) {
+func (p *meshProcess) receive(l *envelope) {
 	if l.f != nil {
 		l.f(p)
 		return
 	}
-	p.tell(peer.Message{From: overlay.Contact{Node: string(l.from.name)}, Data: l.data})
+	p.deliver(peer.Message{From: overlay.Contact{Node: string(l.from.name)}, Data: l.data})
 }
 
 func (p *meshProcess) end() {
-	p.ended, p.held = true, nil
+	p.ended, p.deferred = true, nil
 	p.n.proc = nil
 	p.w.live = slices.DeleteFunc(p.w.live, func(q *meshProcess) bool { return q == p })
-	p.w.figures.count(p)
-	p.view, p.out, p.offered, p.marks, p.hosts, p.inbox, p.acts = nil, nil, nil, nil, nil, nil, nil
+	p.w.figures.addProcess(p)
+	p.view, p.out, p.offered, p.pendingByLink, p.hosts, p.inbox, p.actions = nil, nil, nil, nil, nil, nil, nil
 	p.peer = nil
 }
 
 // wipe takes the disk of a node that does not run.
 func (n *meshNode) wipe() {
 	n.disk = nil
-	n.w.wiped = n.w.k.now
+	n.w.lastWipe = n.w.k.now
 	n.w.figures.Wiped++
 }
 
 func (p *meshProcess) leave() {
 	if !p.leaving {
 		p.leaving = true
-		p.tell(mesh.Leave{})
+		p.deliver(mesh.Leave{})
 	}
 }
 
 // left ends a node that has given all it had to others.
-func (p *meshProcess) left() {
+func (p *meshProcess) onLeft() {
 	if p.out.Len() > 0 {
-		p.after(time.Second, p.left)
+		p.after(time.Second, p.onLeft)
 		return
 	}
 	d := p.n.disk
 	if len(d.engine)+len(d.history) > 0 {
 		p.w.violate("%s has left with %d hosts, and %d in its history", p.n.name, len(d.engine), len(d.history))
 	}
-	p.w.tell("%s has left", p.n.name)
+	p.w.logEvent("%s has left", p.n.name)
 	p.end()
 	for _, file := range d.files.all {
-		p.n.there[file] = true
+		p.n.uploaded[file] = true
 	}
 	p.n.disk = nil
 }

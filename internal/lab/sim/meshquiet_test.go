@@ -16,9 +16,9 @@ func quietMesh(seed uint64, nodes, pages int, crawling time.Duration) *meshWorld
 	for i := range cfg.Nodes {
 		w.k.after(time.Duration(i)*w.cfg.Spread/time.Duration(cfg.Nodes), func() { w.join() })
 	}
-	w.pass(w.cfg.Spread + w.cfg.Quiet)
+	w.runUntil(w.cfg.Spread + w.cfg.FaultDelay)
 	w.seed()
-	w.pass(w.k.now + crawling)
+	w.runUntil(w.k.now + crawling)
 	return w
 }
 
@@ -40,19 +40,19 @@ func TestWhoWakesAloneWaits(t *testing.T) {
 		w := quietMesh(seed, 8, 12, 20*time.Second)
 		sleeper := w.live[3]
 		sleeper.paused = true
-		w.pass(w.k.now + 5*time.Minute)
-		if n, _ := w.sites.missing(w.web); n > 0 {
+		w.runUntil(w.k.now + 5*time.Minute)
+		if n, _ := w.coverage.missing(w.web); n > 0 {
 			t.Fatalf("seed %d: the others have not fetched %d pages", seed, n)
 		}
 		w.endOthers(sleeper)
 		sleeper.resume()
-		before := sleeper.asked
-		w.pass(w.k.now + 15*time.Second)
-		if n := sleeper.asked - before; n > 0 {
+		before := sleeper.requests
+		w.runUntil(w.k.now + 15*time.Second)
+		if n := sleeper.requests - before; n > 0 {
 			t.Errorf("seed %d: who wakes alone sends %d requests at once", seed, n)
 		}
-		w.pass(w.k.now + time.Minute)
-		if n := sleeper.asked - before; n == 0 {
+		w.runUntil(w.k.now + time.Minute)
+		if n := sleeper.requests - before; n == 0 {
 			t.Errorf("seed %d: who wakes alone never goes on", seed)
 		}
 	}
@@ -66,7 +66,7 @@ func TestWhoIsLeftGoesOnWithItsOwn(t *testing.T) {
 		left := w.live[1]
 		own := left.view
 		asks := func(since moment) (mine, others int) {
-			for h, v := range w.at {
+			for h, v := range w.lastVisit {
 				switch {
 				case v == nil || v.by != left || v.ends < since:
 				case own.Ours(w.web.hosts[h].name):
@@ -78,13 +78,13 @@ func TestWhoIsLeftGoesOnWithItsOwn(t *testing.T) {
 			return mine, others
 		}
 		w.endOthers(left)
-		w.pass(w.k.now + 8*time.Second) // it has noticed
+		w.runUntil(w.k.now + 8*time.Second) // it has noticed
 		since := w.k.now
-		w.pass(w.k.now + 6*time.Second)
+		w.runUntil(w.k.now + 6*time.Second)
 		if mine, others := asks(since); mine == 0 || others > 0 {
 			t.Errorf("seed %d: who is left alone asks %d hosts of its own at first, and %d of others", seed, mine, others)
 		}
-		w.pass(w.k.now + time.Minute)
+		w.runUntil(w.k.now + time.Minute)
 		if _, others := asks(since); others == 0 {
 			t.Errorf("seed %d: who is left alone never takes what others had", seed)
 		}
@@ -103,11 +103,11 @@ func TestACutThatHealsCostsLittle(t *testing.T) {
 	var cutOff, healing, whole count
 	for seed := uint64(1); seed <= uint64(seeds); seed++ {
 		w := quietMesh(seed, 10, 32, 20*time.Second)
-		c := &cut{side: map[int]bool{}, out: true, in: true}
+		c := &partition{isolated: map[int]bool{}, out: true, in: true}
 		for i := range 5 {
-			c.side[w.live[2*i].n.place] = true
+			c.isolated[w.live[2*i].n.place] = true
 		}
-		w.net.cuts = append(w.net.cuts, c)
+		w.net.partitions = append(w.net.partitions, c)
 		cutOff.add(w, cutFor)
 		w.net.heal(c)
 		healing.add(w, heals)
@@ -135,7 +135,7 @@ func (c *count) add(w *meshWorld, d time.Duration) {
 		return n
 	}
 	c.requests, c.twice = c.requests-w.figures.Requests, c.twice-twice()
-	w.pass(w.k.now + d)
+	w.runUntil(w.k.now + d)
 	c.requests, c.twice = c.requests+w.figures.Requests, c.twice+twice()
 }
 
@@ -154,8 +154,8 @@ func TestNodesJoinAtOnce(t *testing.T) {
 			w.k.after(time.Duration(i)*2*time.Second/joins, func() { w.join() })
 		}
 		joining.add(w, time.Minute)
-		slips += w.figures.Slips - before.Slips
-		hasty += w.figures.Hasty - before.Hasty
+		slips += w.figures.Overlapping - before.Overlapping
+		hasty += w.figures.TooEarly - before.TooEarly
 	}
 	t.Logf("%d times %d nodes join: %v, %d while another node asks, %d too soon after one", seeds, joins, joining, slips,
 		hasty)

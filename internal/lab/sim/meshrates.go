@@ -10,10 +10,10 @@ import (
 
 // A MeshRate says how much a node without a centre fetches, and how much comes to it.
 type MeshRate struct {
-	Fetch  float64       // URLs a second that it fetches at most, one after another; 0: as many as hosts let it
-	Arrive float64       // URLs a second, on average, that come of hosts whose target it is, in RunMeshRates
-	Area   int           // blocks that it works on; 0: as many as its rates make
-	Comes  time.Duration // when it comes, in RunMeshRates; 0: it is there at the beginning
+	Fetch   float64       // URLs a second that it fetches at most, one after another; 0: as many as hosts let it
+	Arrive  float64       // URLs a second, on average, that come of hosts whose target it is, in RunMeshRates
+	Area    int           // blocks that it works on; 0: as many as its rates make
+	JoinsAt time.Duration // when it comes, in RunMeshRates; 0: it is there at the beginning
 }
 
 // MeshRates is an experiment: nodes with rates, for a time, and nothing goes wrong. Either a web is crawled, or URLs
@@ -48,7 +48,7 @@ type NodeSample struct {
 }
 
 // settling is how long nodes that are there at the beginning have to find each other.
-const settling = time.Minute
+const formingTime = time.Minute
 
 // RunMeshRates runs an experiment.
 func RunMeshRates(cfg MeshRates, seed uint64) (s MeshSamples) {
@@ -59,26 +59,26 @@ func RunMeshRates(cfg MeshRates, seed uint64) (s MeshSamples) {
 	}
 	w := newMeshWorld(c.withDefaults(), seed)
 	if cfg.Hosts == 0 {
-		w.web.links = noLinks
+		w.web.linksPerPage = noLinks
 	}
 	for i, r := range cfg.Nodes {
 		at := time.Duration(i) * time.Second
-		if r.Comes > 0 {
-			at = settling + r.Comes
+		if r.JoinsAt > 0 {
+			at = formingTime + r.JoinsAt
 		}
 		w.k.after(at, func() { w.join() })
 	}
-	w.pass(settling)
-	before := w.soFar()
-	w.give(len(w.web.hosts))
+	w.runUntil(formingTime)
+	before := w.currentFigures()
+	w.seedHosts(len(w.web.hosts))
 	for i, r := range cfg.Nodes {
 		if r.Arrive > 0 {
-			a := &arrivals{w: w, to: i, mean: time.Duration(float64(time.Second) / r.Arrive), most: max(cfg.HostURLs, 1)}
+			a := &arrivals{w: w, to: i, mean: time.Duration(float64(time.Second) / r.Arrive), perHost: max(cfg.HostURLs, 1)}
 			a.next()
 		}
 	}
 	for i := range cfg.Samples {
-		w.pass(settling + time.Duration(i+1)*cfg.Sample)
+		w.runUntil(formingTime + time.Duration(i+1)*cfg.Sample)
 		var nodes []NodeSample
 		for _, n := range w.nodes {
 			if n.proc.began < w.k.now { // else it comes with the next sample
@@ -86,35 +86,35 @@ func RunMeshRates(cfg MeshRates, seed uint64) (s MeshSamples) {
 			}
 		}
 		s.Nodes = append(s.Nodes, nodes)
-		s.Figures = append(s.Figures, w.soFar().since(before))
+		s.Figures = append(s.Figures, w.currentFigures().minus(before))
 	}
 	return s
 }
 
 func (n *meshNode) sample() NodeSample {
 	b := n.proc.peer.Machine().Balance()
-	s := NodeSample{Fetched: n.proc.turns.fetched, Level: b.Level, Area: b.Area}
+	s := NodeSample{Fetched: n.proc.fetches.fetched, Level: b.Level, Area: b.Area}
 	for _, e := range n.disk.engine {
-		s.Waiting += bits.OnesCount64(e.known &^ (e.unsaid | e.said))
+		s.Waiting += bits.OnesCount64(e.known &^ (e.unfinished | e.finished))
 	}
 	return s
 }
 
-// soFar is what has been counted, the processes that run included.
-func (w *meshWorld) soFar() MeshFigures {
+// currentFigures is what has been counted, the processes that run included.
+func (w *meshWorld) currentFigures() MeshFigures {
 	f := w.figures
 	for _, p := range w.live {
-		f.count(p)
+		f.addProcess(p)
 	}
 	return f
 }
 
 // since is what was counted after a moment. Of what is the web's and not the run's it says nothing.
-func (f MeshFigures) since(g MeshFigures) MeshFigures {
+func (f MeshFigures) minus(g MeshFigures) MeshFigures {
 	f.NodeTime -= g.NodeTime
 	f.Requests -= g.Requests
 	f.Recorded -= g.Recorded
-	f.Given -= g.Given
+	f.MovedHosts -= g.MovedHosts
 	f.Faults -= g.Faults
 	f.Processor -= g.Processor
 	f.LookUps.LookUps -= g.LookUps.LookUps
@@ -129,24 +129,24 @@ func (f MeshFigures) since(g MeshFigures) MeshFigures {
 
 // arrivals are URLs that come to a node.
 type arrivals struct {
-	w    *meshWorld
-	to   int
-	mean time.Duration // between two
-	most int           // URLs of a host
-	host int32
-	came int // of the host
+	w       *meshWorld
+	to      int
+	mean    time.Duration // between two
+	perHost int           // URLs of a host
+	host    int32
+	added   int // of the host
 }
 
 func (a *arrivals) next() {
 	w := a.w
-	w.k.after(w.k.about(a.mean), func() {
-		if a.came == 0 {
+	w.k.after(w.k.exponential(a.mean), func() {
+		if a.added == 0 {
 			a.host = w.newHostOf(w.nodes[a.to].proc.view)
 		}
 		p := w.live[w.k.rng.IntN(len(w.live))]
-		p.offer(at(a.host, a.came))
+		p.addLink(at(a.host, a.added))
 		p.pump()
-		a.came = (a.came + 1) % a.most
+		a.added = (a.added + 1) % a.perHost
 		a.next()
 	})
 }
@@ -154,75 +154,75 @@ func (a *arrivals) next() {
 // newHostOf makes a host that is a node's to fetch, by its view: names are made up until one is.
 func (w *meshWorld) newHostOf(v *mesh.View) int32 {
 	for {
-		w.tried++
-		name := fmt.Sprintf("a%d.example", w.tried)
+		w.namesTried++
+		name := fmt.Sprintf("a%d.example", w.namesTried)
 		if !v.Ours(name) {
 			continue
 		}
 		h := int32(len(w.web.hosts))
-		w.web.hosts = append(w.web.hosts, site{name: name, pages: mostPages})
+		w.web.hosts = append(w.web.hosts, site{name: name, pages: maxPages})
 		w.web.byName[name] = h
-		w.sites = append(w.sites, demand{})
-		w.at = append(w.at, nil)
-		w.last = append(w.last, make([]*meshProcess, mostPages))
+		w.coverage = append(w.coverage, hostCoverage{})
+		w.lastVisit = append(w.lastVisit, nil)
+		w.lastFetcher = append(w.lastFetcher, make([]*meshProcess, maxPages))
 		return h
 	}
 }
 
 // turns are what a node with a rate fetches next: a URL of each host in turn.
-type turns struct {
-	hosts   []turn
-	next    moment // when the next may be fetched
-	planned bool
-	fetched int
+type fetchQueue struct {
+	hosts     []queuedHost
+	nextFetch moment // when the next may be fetched
+	scheduled bool
+	fetched   int
 }
 
-type turn struct {
-	host int32
-	is   *meshHost
+type queuedHost struct {
+	host  int32
+	state *meshHost
 }
 
-func (p *meshProcess) queue(h int32, s *meshHost) {
-	p.turns.hosts = append(p.turns.hosts, turn{h, s})
-	p.planTurn(p.turns.next)
+func (p *meshProcess) queueHost(h int32, s *meshHost) {
+	p.fetches.hosts = append(p.fetches.hosts, queuedHost{h, s})
+	p.scheduleFetch(p.fetches.nextFetch)
 }
 
-func (p *meshProcess) planTurn(at moment) {
-	t := &p.turns
-	if t.planned || len(t.hosts) == 0 {
+func (p *meshProcess) scheduleFetch(at moment) {
+	t := &p.fetches
+	if t.scheduled || len(t.hosts) == 0 {
 		return
 	}
-	t.planned = true
-	p.after(max(at-p.w.k.now, 0), p.takeTurn)
+	t.scheduled = true
+	p.after(max(at-p.w.k.now, 0), p.fetchNext)
 }
 
-// takeTurn fetches a URL of the first host that may be asked.
-func (p *meshProcess) takeTurn() {
-	t, now := &p.turns, p.w.k.now
-	t.planned = false
+// fetchNext fetches a URL of the first host that may be asked.
+func (p *meshProcess) fetchNext() {
+	t, now := &p.fetches, p.w.k.now
+	t.scheduled = false
 	for range len(t.hosts) {
 		next := t.hosts[0]
 		t.hosts = t.hosts[1:]
-		s, e := next.is, p.n.disk.engine[next.host]
+		s, e := next.state, p.n.disk.engine[next.host]
 		if p.hosts[next.host] != s || e == nil {
 			continue
 		}
-		wait := e.known &^ (e.unsaid | e.said)
+		wait := e.known &^ (e.unfinished | e.finished)
 		switch {
 		case wait == 0:
-			s.planned = false
+			s.scheduled = false
 		case s.next > now || !p.view.Until().After(p.now()) || !p.view.Ours(p.w.web.hosts[next.host].name):
 			t.hosts = append(t.hosts, next)
 		default:
-			s.planned = false
+			s.scheduled = false
 			t.fetched++
 			p.fetch(at(next.host, lowest(wait)), s)
-			t.next = now + time.Duration(float64(time.Second)/p.n.rate.Fetch)
-			p.planTurn(t.next)
+			t.nextFetch = now + time.Duration(float64(time.Second)/p.n.rate.Fetch)
+			p.scheduleFetch(t.nextFetch)
 			return
 		}
 	}
-	p.planTurn(now + time.Second)
+	p.scheduleFetch(now + time.Second)
 }
 
 // Upkeep is what nodes without a centre have sent in three times, one after the other.
@@ -241,16 +241,16 @@ func RunUpkeep(cfg MeshConfig, each time.Duration, seed uint64) (u Upkeep) {
 	for i := range cfg.Nodes {
 		w.k.after(time.Duration(i)*cfg.Spread/time.Duration(cfg.Nodes), func() { w.join() })
 	}
-	w.pass(cfg.Spread + cfg.Quiet)
+	w.runUntil(cfg.Spread + cfg.FaultDelay)
 	phase := func(f func()) MeshFigures {
-		before := w.soFar()
+		before := w.currentFigures()
 		f()
-		return w.soFar().since(before)
+		return w.currentFigures().minus(before)
 	}
 	u.Crawl = phase(func() {
 		w.seed()
-		for end := w.k.now + cfg.Limit; w.k.now < end; {
-			if w.pass(w.k.now + 2*time.Second); w.unrest(1) == "" {
+		for end := w.k.now + cfg.RestLimit; w.k.now < end; {
+			if w.runUntil(w.k.now + 2*time.Second); w.pendingWork(1) == "" {
 				break
 			}
 		}
@@ -262,10 +262,10 @@ func RunUpkeep(cfg MeshConfig, each time.Duration, seed uint64) (u Upkeep) {
 		}
 	}
 	u.Known = float64(known) / float64(len(w.live))
-	u.Rest = phase(func() { w.pass(w.k.now + each) })
+	u.Rest = phase(func() { w.runUntil(w.k.now + each) })
 	faults := meshFaults{w: w}
-	faults.goes()
-	w.pass(w.k.now + 30*time.Second)
-	u.Churn = phase(func() { w.pass(w.k.now + each) })
+	faults.churn()
+	w.runUntil(w.k.now + 30*time.Second)
+	u.Churn = phase(func() { w.runUntil(w.k.now + each) })
 	return u
 }

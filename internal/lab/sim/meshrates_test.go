@@ -37,7 +37,7 @@ func TestURLsComeToTheirNodes(t *testing.T) {
 			t.Errorf("%d URLs wait at node %d, which fetches faster than they come", n.Waiting, i)
 		}
 	}
-	if n := s.Figures[5].Given; n != 0 {
+	if n := s.Figures[5].MovedHosts; n != 0 {
 		t.Errorf("%d hosts were given to other nodes", n)
 	}
 }

@@ -15,14 +15,14 @@ func TestOldMessagesOfAMesh(t *testing.T) {
 	pages, twice, replayed := 0, 0, 0
 	for seed := uint64(1); seed <= seeds; seed++ {
 		cfg := smallMesh()
-		cfg.FaultEvery, cfg.Loss, cfg.Busy, cfg.Quiet, cfg.Replay = -1, -1, false, time.Minute, 0.1
+		cfg.FaultEvery, cfg.Loss, cfg.Busy, cfg.FaultDelay, cfg.Replay = -1, -1, false, time.Minute, 0.1
 		w := newMeshWorld(cfg.withDefaults(), seed)
 		w.comeAndGo()
 		pages, replayed = pages+w.figures.Pages, replayed+w.figures.Replayed
 		for _, n := range w.figures.Duplicates {
 			twice += n
 		}
-		if len(w.violations) > 0 || w.figures.Slips > 0 || w.figures.Hasty > 0 || w.figures.Replayed == 0 {
+		if len(w.violations) > 0 || w.figures.Overlapping > 0 || w.figures.TooEarly > 0 || w.figures.Replayed == 0 {
 			t.Errorf("seed %d: %v; %v", seed, w.violations, w.figures)
 		}
 	}
@@ -35,7 +35,7 @@ func TestOldMessagesOfAMesh(t *testing.T) {
 // go to a place.
 func TestOldMessagesAndFaults(t *testing.T) {
 	cfg := smallMesh()
-	cfg.Replay, cfg.Place = 0.1, true
+	cfg.Replay, cfg.Storage = 0.1, true
 	sum, failed, why := SoakMesh(t.Context(), cfg, meshFirst(), meshSeeds()/8)
 	t.Log(sum)
 	if failed > 0 {
@@ -48,11 +48,11 @@ func TestOldMessagesAndFaults(t *testing.T) {
 func TestClocksOfAMeshLeap(t *testing.T) {
 	for _, leap := range []time.Duration{time.Hour, 24 * time.Hour} {
 		cfg := smallMesh()
-		cfg.FaultEvery, cfg.Loss, cfg.Busy, cfg.Leap, cfg.Place = -1, -1, false, leap, true
+		cfg.FaultEvery, cfg.Loss, cfg.Busy, cfg.ClockLeap, cfg.Storage = -1, -1, false, leap, true
 		for seed := uint64(1); seed <= uint64(testmain.Rounds(1, 10)); seed++ {
 			f, violations := RunMesh(cfg, seed)
 			t.Logf("%v, seed %d: %v; %d leaps", leap, seed, f, f.Leaps)
-			if len(violations) > 0 || f.Slips > 0 || f.Hasty > 0 || f.Leaps == 0 {
+			if len(violations) > 0 || f.Overlapping > 0 || f.TooEarly > 0 || f.Leaps == 0 {
 				t.Errorf("%v, seed %d: %v", leap, seed, violations)
 			}
 		}

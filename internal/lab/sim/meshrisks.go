@@ -15,8 +15,8 @@ import (
 
 const filePages = 8
 
-// A meshPlace is where a record lies.
-type meshPlace struct {
+// A recordLocation is where a record lies.
+type recordLocation struct {
 	by   *meshNode
 	file string
 }
@@ -46,45 +46,45 @@ func (f *meshFiles) append(n strategy.Node, file string, data []byte) {
 	f.risks[n][file] = append(f.risks[n][file], data...)
 }
 
-func (p *meshProcess) keepRecord(u url) {
-	if !p.w.cfg.Place {
+func (p *meshProcess) storeRecord(u url) {
+	if !p.w.cfg.Storage {
 		return
 	}
 	f := &p.n.disk.files
 	if f.pages == 0 || f.pages >= filePages {
 		f.all, f.pages = append(f.all, fmt.Sprintf("%d", len(f.all))), 0
 		if len(f.all) > 1 {
-			p.bringFile(f.all[len(f.all)-2])
+			p.uploadFile(f.all[len(f.all)-2])
 		}
 	}
 	f.pages++
-	p.w.records[u] = append(p.w.records[u], meshPlace{p.n, f.all[len(f.all)-1]})
+	p.w.records[u] = append(p.w.records[u], recordLocation{p.n, f.all[len(f.all)-1]})
 }
 
-// bring brings to the place what an earlier process has not.
-func (p *meshProcess) bring() {
+// uploadPending brings to the place what an earlier process has not.
+func (p *meshProcess) uploadPending() {
 	f := &p.n.disk.files
 	f.pages = 0
 	for _, file := range f.all {
-		if !p.n.there[file] {
-			p.bringFile(file)
+		if !p.n.uploaded[file] {
+			p.uploadFile(file)
 		}
 	}
 }
 
-func (p *meshProcess) bringFile(file string) {
-	p.after(p.w.k.between(time.Second, 20*time.Second), func() {
-		p.n.there[file] = true
-		p.after(p.w.k.between(0, time.Second), func() {
+func (p *meshProcess) uploadFile(file string) {
+	p.after(p.w.k.uniform(time.Second, 20*time.Second), func() {
+		p.n.uploaded[file] = true
+		p.after(p.w.k.uniform(0, time.Second), func() {
 			delete(p.n.disk.files.risks[p.n.name], file)
-			p.tell(mesh.Uploaded{Names: []string{file}})
+			p.deliver(mesh.Uploaded{Names: []string{file}})
 		})
 	})
 }
 
-// secure has others know of pages at risk, and finishes them then.
-func (p *meshProcess) secure(m *meshMark) {
-	if !p.w.cfg.Place || len(m.pages) == 0 {
+// finishSafely has others know of pages at risk, and finishes them then.
+func (p *meshProcess) finishSafely(m *pendingFinish) {
+	if !p.w.cfg.Storage || len(m.pages) == 0 {
 		p.finish(m)
 		return
 	}
@@ -95,58 +95,58 @@ func (p *meshProcess) secure(m *meshMark) {
 			k.losses = e.losses[u&63]
 		}
 		for _, r := range p.w.records[u] {
-			if r.by == p.n && !p.n.there[r.file] {
+			if r.by == p.n && !p.n.uploaded[r.file] {
 				lists[r.file] = k.append(lists[r.file])
 			}
 		}
 	}
-	p.atRisk(lists, func() { p.finish(m) })
+	p.addRisks(lists, func() { p.finish(m) })
 }
 
-// doneBefore is told of a page that is dispatched, and was fetched before.
-func (p *meshProcess) doneBefore(k meshKey) {
-	if !p.w.cfg.Place {
+// addFetchedAgain is told of a page that is dispatched, and was fetched before.
+func (p *meshProcess) addFetchedAgain(k meshKey) {
+	if !p.w.cfg.Storage {
 		return
 	}
 	lists := map[string][]byte{}
 	for _, file := range p.n.disk.files.all {
-		if !p.n.there[file] {
+		if !p.n.uploaded[file] {
 			lists[file] = k.append(nil)
 		}
 	}
-	p.atRisk(lists, func() {})
+	p.addRisks(lists, func() {})
 }
 
-func (p *meshProcess) atRisk(lists map[string][]byte, then func()) {
-	p.disked(func() {
-		p.risked++
-		e := mesh.AtRisk{ID: p.risked}
+func (p *meshProcess) addRisks(lists map[string][]byte, then func()) {
+	p.afterDisk(func() {
+		p.lastRiskID++
+		e := mesh.AtRisk{ID: p.lastRiskID}
 		f := &p.n.disk.files
 		for _, file := range slices.Sorted(maps.Keys(lists)) {
 			f.append(p.n.name, file, lists[file])
 			e.Lists = append(e.Lists, mesh.RiskList{Name: file, Size: int64(len(f.risks[p.n.name][file]))})
 		}
-		p.safe[p.risked] = then
-		p.tell(e)
+		p.onSafe[p.lastRiskID] = then
+		p.deliver(e)
 	})
 }
 
-func (p *meshProcess) risk(a mesh.Action) {
+func (p *meshProcess) handleRisk(a mesh.Action) {
 	f := &p.n.disk.files
 	switch a := a.(type) {
 	case mesh.ReadRisk:
-		p.disked(func() {
+		p.afterDisk(func() {
 			data := f.risks[a.Node][a.Name]
 			from := min(int(a.From), len(data))
-			p.tell(mesh.RiskRead{ID: a.ID, Data: slices.Clone(data[from:min(from+a.Most, len(data))])})
+			p.deliver(mesh.RiskRead{ID: a.ID, Data: slices.Clone(data[from:min(from+a.Most, len(data))])})
 		})
 	case mesh.WriteRisk:
-		p.disked(func() {
+		p.afterDisk(func() {
 			f.append(a.Node, a.Name, a.Data)
-			p.tell(mesh.RiskWritten{ID: a.ID})
+			p.deliver(mesh.RiskWritten{ID: a.ID})
 		})
 	case mesh.DropRisk:
-		p.disked(func() {
+		p.afterDisk(func() {
 			if a.Name == "" {
 				delete(f.risks, a.Node)
 			} else {
@@ -154,11 +154,11 @@ func (p *meshProcess) risk(a mesh.Action) {
 			}
 		})
 	case mesh.Safe:
-		then := p.safe[a.ID]
-		delete(p.safe, a.ID)
+		then := p.onSafe[a.ID]
+		delete(p.onSafe, a.ID)
 		then()
 	case mesh.Lost:
-		p.disked(func() { p.refetch(a.Node) })
+		p.afterDisk(func() { p.refetch(a.Node) })
 	}
 }
 
@@ -166,39 +166,39 @@ func (p *meshProcess) risk(a mesh.Action) {
 func (p *meshProcess) refetch(lost strategy.Node) {
 	lists := p.n.disk.files.risks[lost]
 	for _, file := range slices.Sorted(maps.Keys(lists)) {
-		if p.w.named[lost].there[file] {
+		if p.w.named[lost].uploaded[file] {
 			continue
 		}
 		for data := lists[file]; len(data) >= keySize; data = data[keySize:] {
 			k := readKey(data)
 			k.losses++
 			p.put(k)
-			p.w.figures.Again++
+			p.w.figures.Refetches++
 		}
 	}
-	p.tell(mesh.Refetched{Node: lost})
+	p.deliver(mesh.Refetched{Node: lost})
 	p.pump()
 }
 
-func (w *meshWorld) judgeRecords() {
-	if !w.cfg.Place {
+func (w *meshWorld) checkRecords() {
+	if !w.cfg.Storage {
 		return
 	}
-	for h, reach := range w.web.reach {
+	for h, reach := range w.web.reachable {
 		for ; reach != 0; reach &= reach - 1 {
 			u := at(int32(h), lowest(reach))
-			is := func(r meshPlace) bool { return r.by.disk != nil || r.by.there[r.file] }
+			is := func(r recordLocation) bool { return r.by.disk != nil || r.by.uploaded[r.file] }
 			if slices.ContainsFunc(w.records[u], is) {
 				continue
 			}
-			if w.figures.Bare++; w.figures.Bare == 1 {
-				w.violate("no record of %s is left: %s had it; %s", w.web.name(u), w.hadRecords(u), w.whatIsKnown(u))
+			if w.figures.WithoutRecord++; w.figures.WithoutRecord == 1 {
+				w.violate("no record of %s is left: %s had it; %s", w.web.name(u), w.describeRecords(u), w.describePage(u))
 			}
 		}
 	}
 }
 
-func (w *meshWorld) hadRecords(u url) (s string) {
+func (w *meshWorld) describeRecords(u url) (s string) {
 	for _, r := range w.records[u] {
 		s += fmt.Sprintf(" %s in %s", r.by.name, r.file)
 	}

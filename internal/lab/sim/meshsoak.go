@@ -10,62 +10,62 @@ import (
 
 // mesh is the crawl without a center that a Config describes.
 func (c Config) mesh() MeshConfig {
-	m := MeshConfig{Nodes: c.Nodes, Hosts: c.Hosts, Pages: c.Pages, Delay: c.Delay, Busy: true, Polite: true, Loss: c.Loss,
-		Replay: c.Loss, Matrix: c.Matrix, Bandwidth: c.Bandwidth, Spread: c.Spread, Forming: !c.Formed, Quiet: c.Quiet,
-		FaultEvery: c.FaultEvery, Turmoil: c.Turmoil, Limit: c.Limit}
-	m.Least = c.Latency / 10
-	m.Most = m.Least + c.Latency*7/5
+	m := MeshConfig{Nodes: c.Nodes, Hosts: c.Hosts, Pages: c.Pages, Delay: c.Delay, Busy: true, JudgeDelay: true, Loss: c.Loss,
+		Replay: c.Loss, Matrix: c.Matrix, Bandwidth: c.Bandwidth, Spread: c.Spread, SeedFirst: !c.Formed, FaultDelay: c.FaultDelay,
+		FaultEvery: c.FaultEvery, FaultTime: c.FaultTime, RestLimit: c.RestLimit}
+	m.MinLatency = c.Latency / 10
+	m.MaxLatency = m.MinLatency + c.Latency*7/5
 	return m.withDefaults()
 }
 
 func runMesh(cfg Config, seed uint64, focus int32, telling bool) *meshWorld {
 	w := newMeshWorld(cfg.mesh(), seed)
-	w.focus, w.telling = focus, telling
+	w.focus, w.storyEnabled = focus, telling
 	w.run()
-	w.judgeEnd()
-	w.judgeOwners()
+	w.checkEnd()
+	w.checkOwners()
 	return w
 }
 
-// endFound is how long nodes may take, once all is at rest, until one finds that the crawl is done.
-const endFound = 2 * time.Minute
+// endTimeout is how long nodes may take, once all is at rest, until one finds that the crawl is done.
+const endTimeout = 2 * time.Minute
 
-// judgeEnd holds nodes to finding the end of a crawl that is at rest, and not earlier: but for a part of a network that
+// checkEnd holds nodes to finding the end of a crawl that is at rest, and not earlier: but for a part of a network that
 // was cut, which cannot know what the other part has to do.
-func (w *meshWorld) judgeEnd() {
-	if w.figures.Early > 0 && w.healed == 0 {
+func (w *meshWorld) checkEnd() {
+	if w.figures.EarlyEnds > 0 && w.lastHeal == 0 {
 		w.violate("a node found that the crawl is done when it was not")
 	}
-	if _, found := w.findEnd(); !found && w.unrest(1) == "" {
+	if _, found := w.findEnd(); !found && w.pendingWork(1) == "" {
 		w.violate("no node has found that the crawl is done")
 	}
 }
 
 // findEnd lets time go on until a node finds the crawl's end, and says how long that took.
 func (w *meshWorld) findEnd() (took time.Duration, found bool) {
-	w.ended = nil
+	w.endsFound = nil
 	begin := w.k.now
-	for len(w.ended) == 0 && w.k.now < begin+endFound {
-		w.pass(w.k.now + time.Second)
+	for len(w.endsFound) == 0 && w.k.now < begin+endTimeout {
+		w.runUntil(w.k.now + time.Second)
 	}
-	return w.k.now - begin, len(w.ended) > 0
+	return w.k.now - begin, len(w.endsFound) > 0
 }
 
-// judgeOwners holds nodes to agreeing, at rest, on which of them fetches each host, and that one to having it alone. It
+// checkOwners holds nodes to agreeing, at rest, on which of them fetches each host, and that one to having it alone. It
 // gives them time, as other strategies have it.
-func (w *meshWorld) judgeOwners() {
-	for end := w.k.now + patienceAtRest; len(w.disputes()) > 0 && w.k.now < end; {
-		w.pass(w.k.now + 5*time.Second)
+func (w *meshWorld) checkOwners() {
+	for end := w.k.now + maxIdle; len(w.ownerConflicts()) > 0 && w.k.now < end; {
+		w.runUntil(w.k.now + 5*time.Second)
 	}
-	for _, f := range w.disputes() {
-		w.violateOf(f.host, "%s", f.what)
+	for _, f := range w.ownerConflicts() {
+		w.violateHost(f.host, "%s", f.text)
 	}
 }
 
-// disputes are the hosts that have been fetched and are not one node's.
-func (w *meshWorld) disputes() (found []finding) {
+// ownerConflicts are the hosts that have been fetched and are not one node's.
+func (w *meshWorld) ownerConflicts() (found []problem) {
 	for h, site := range w.web.hosts {
-		if w.sites[h].fetched == 0 {
+		if w.coverage[h].fetched == 0 {
 			continue
 		}
 		var owners, holders []strategy.Node
@@ -79,7 +79,7 @@ func (w *meshWorld) disputes() (found []finding) {
 		}
 		alone := len(holders) == 0 || slices.Equal(owners, holders)
 		if len(owners) != 1 || !alone {
-			found = append(found, finding{int32(h), fmt.Sprintf("%s is to be fetched by %v, and is held by %v", site.name,
+			found = append(found, problem{int32(h), fmt.Sprintf("%s is to be fetched by %v, and is held by %v", site.name,
 				owners, holders)})
 		}
 	}
@@ -89,8 +89,8 @@ func (w *meshWorld) disputes() (found []finding) {
 // soakFigures are a run's figures as a soak of any strategy has them. There are no epochs and no leases.
 func (w *meshWorld) soakFigures() Figures {
 	f := w.figures
-	g := Figures{Virtual: f.Virtual, Events: f.Events, Faults: f.Faults, Requests: f.Requests, Slips: f.Slips + f.Hasty,
-		Lost: f.Lost, Moved: f.Given, Stall: w.stall}
+	g := Figures{Virtual: f.Virtual, Events: f.Events, Faults: f.Faults, Requests: f.Requests, Slips: f.Overlapping + f.TooEarly,
+		Lost: f.Lost, Moved: f.MovedHosts, Stall: w.longestStall}
 	for _, n := range f.Duplicates {
 		g.Duplicates += n
 	}

@@ -70,20 +70,20 @@ func TestTheJudgeOfSoakedMeshesFinds(t *testing.T) {
 		}},
 		{"two nodes take a host for theirs until they know better", "", func(w *meshWorld, owner, other *meshProcess) {
 			other.view = owner.view
-			if len(w.disputes()) == 0 {
+			if len(w.ownerConflicts()) == 0 {
 				t.Error("two nodes take a host for theirs: nobody finds it")
 			}
 		}},
-		{"the end is found too early", "when it was not", func(w *meshWorld, _, _ *meshProcess) { w.figures.Early++ }},
+		{"the end is found too early", "when it was not", func(w *meshWorld, _, _ *meshProcess) { w.figures.EarlyEnds++ }},
 		{"two nodes ask at once", "where a request of", func(w *meshWorld, owner, other *meshProcess) {
 			ask(w, owner)
 			ask(w, other)
 		}},
 		{"two nodes ask at once while cut", "", func(w *meshWorld, owner, other *meshProcess) {
 			ask(w, owner)
-			w.net.cuts = append(w.net.cuts, &cut{})
+			w.net.partitions = append(w.net.partitions, &partition{})
 			ask(w, other)
-			w.net.cuts = nil
+			w.net.partitions = nil
 		}},
 		{"a node that stood still asks", "", func(w *meshWorld, owner, other *meshProcess) {
 			ask(w, owner)
@@ -93,7 +93,7 @@ func TestTheJudgeOfSoakedMeshesFinds(t *testing.T) {
 		}},
 		{"two nodes ask, late enough", "", func(w *meshWorld, owner, other *meshProcess) {
 			ask(w, owner)
-			w.pass(w.k.now + time.Minute)
+			w.runUntil(w.k.now + time.Minute)
 			ask(w, other)
 		}},
 	} {
@@ -105,11 +105,11 @@ func TestTheJudgeOfSoakedMeshesFinds(t *testing.T) {
 		owner := w.live[slices.IndexFunc(w.live, owns)]
 		other := w.live[slices.IndexFunc(w.live, func(p *meshProcess) bool { return !owns(p) })]
 		c.breaks(w, owner, other)
-		w.judgeOwners()
-		w.judgeEnd()
+		w.checkOwners()
+		w.checkEnd()
 		var what string
 		if len(w.violations) > 0 {
-			what = w.violations[0].What
+			what = w.violations[0].Message
 		}
 		if (c.want == "") != (what == "") || !strings.Contains(what, c.want) {
 			t.Errorf("%s: %v, want %q", c.name, w.violations, c.want)
@@ -117,7 +117,7 @@ func TestTheJudgeOfSoakedMeshesFinds(t *testing.T) {
 	}
 	w := newMeshWorld(meshConfig(1).mesh(), 1)
 	w.join()
-	if w.judgeEnd(); len(w.violations) != 1 {
+	if w.checkEnd(); len(w.violations) != 1 {
 		t.Errorf("a crawl that has not begun: %v", w.violations)
 	}
 }

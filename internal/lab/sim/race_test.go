@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// stall is the longest time that a host is not asked though it could be, on average over eight seeds, where nodes race
+// longestStall is the longest time that a host is not asked though it could be, on average over eight seeds, where nodes race
 // for hosts of which each reaches a part: who has begun with a host, and loses it, hands it over. No worker is waited
 // for, and no message is lost.
 func stall(t *testing.T, nodes int) time.Duration {
 	cfg := LAN()
-	cfg.Nodes, cfg.Hosts, cfg.Apart, cfg.Formed, cfg.FaultEvery = nodes, 1000, 0.3, true, -1
+	cfg.Nodes, cfg.Hosts, cfg.Unreachable, cfg.Formed, cfg.FaultEvery = nodes, 1000, 0.3, true, -1
 	cfg.Workers, cfg.Loss = 256, 0
 	cfg.Use("hub/paper")
 	var stalls [8]time.Duration

@@ -18,24 +18,24 @@ func (r record) Idle() bool { return !r.w.finished && !r.Admitting() }
 
 func (r record) Received() int64 { return r.seeds }
 
-func (r record) Admitting() bool { return r.admitting > 0 }
+func (r record) Admitting() bool { return r.unshippedSeeds > 0 }
 
 func (r record) Finish(revision uint64) func(context.Context) {
 	return func(context.Context) {
 		r.query(100, func() {
 			if int(revision) == r.w.seeded && !r.w.finished {
 				r.w.finished = true
-				r.w.finish(r.node)
+				r.w.checkFinish(r.node)
 			}
 		})
 	}
 }
 
-// finish judges whether the crawl is done when a node says so.
-func (w *world) finish(by strategy.Node) {
-	w.tell("%s says that the crawl is done", by)
-	if n, one := w.score.sites.missing(w.web); n > 0 {
-		w.violateOf(one.host(), "%s says that the crawl is done, and %d pages were not fetched, %s for one", by, n,
+// checkFinish judges whether the crawl is done when a node says so.
+func (w *world) checkFinish(by strategy.Node) {
+	w.logEvent("%s says that the crawl is done", by)
+	if n, one := w.checker.coverage.missing(w.web); n > 0 {
+		w.violateHost(one.host(), "%s says that the crawl is done, and %d pages were not fetched, %s for one", by, n,
 			w.web.name(one))
 	}
 	t, err := w.table()
@@ -45,7 +45,7 @@ func (w *world) finish(by strategy.Node) {
 	}
 	for _, p := range w.processes() {
 		member := slices.ContainsFunc(t.Members, func(m strategy.Member) bool { return m.Node == p.node })
-		if todo := p.todo(); member && todo != "" {
+		if todo := p.pendingWork(); member && todo != "" {
 			w.violate("%s says that the crawl is done, and %s", by, todo)
 		}
 	}

@@ -12,20 +12,20 @@ import (
 
 var errUnavailable = errors.New("the registry cannot be reached")
 
-// patience is how long a node waits for an answer of the registry.
-const patience = 4 * time.Second
+// requestTimeout is how long a node waits for an answer of the registry.
+const requestTimeout = 4 * time.Second
 
 // A registry keeps values by key, which change by compare-and-set, and the logs to which journals are shipped. It is
 // one, as a quorum of servers is one as long as it has a leader; where the network is cut, it is on the side that is
 // not cut off.
 type registry struct {
-	w        *world
-	away     bool // it has no leader
-	revision uint64
-	values   map[string]member.Entry
-	keys     []string // in order of creation, so that all is told in the same order each time
-	watchers map[string][]*watcher
-	all      []*watcher // of all leases
+	w             *world
+	leaderless    bool // it has no leader
+	revision      uint64
+	values        map[string]member.Entry
+	keys          []string // in order of creation, so that all is told in the same order each time
+	watchers      map[string][]*watcher
+	leaseWatchers []*watcher // of all leases
 }
 
 // A watcher is one process's connection that tells it of changes.
@@ -38,9 +38,9 @@ type watcher struct {
 	synced bool      // that all was told was told
 }
 
-// ask carries a request from a process to the registry and its answer back. do is called at most once; answer exactly
+// addRequest carries a request from a process to the registry and its answer back. do is called at most once; answer exactly
 // once, with false if the process has waited in vain: do may have been called then, or may be yet.
-func (r *registry) ask(p *process, bytes int, do func(), answer func(ok bool)) {
+func (r *registry) request(p *process, bytes int, do func(), answer func(ok bool)) {
 	w, m := r.w, p.m.index
 	answered := false
 	once := func(ok bool) {
@@ -49,17 +49,17 @@ func (r *registry) ask(p *process, bytes int, do func(), answer func(ok bool)) {
 			answer(ok)
 		}
 	}
-	w.k.within(p, patience, func() { once(false) })
-	there := w.net.delay(m, registrySite, bytes) + w.k.about(r.w.cfg.Commit)
+	w.k.schedule(p, requestTimeout, func() { once(false) })
+	there := w.net.delay(m, registrySite, bytes) + w.k.exponential(r.w.cfg.Commit)
 	if w.k.chance(w.net.loss) {
-		there += w.k.about(patience / 2) // words with the registry are sent again where they are lost; they come late
+		there += w.k.exponential(requestTimeout / 2) // words with the registry are sent again where they are lost; they come late
 	}
 	w.k.after(there, func() {
-		if r.away || w.net.blocked(m, registrySite) {
+		if r.leaderless || w.net.blocked(m, registrySite) {
 			return
 		}
 		do()
-		w.k.within(p, w.net.delay(registrySite, m, 100), func() {
+		w.k.schedule(p, w.net.delay(registrySite, m, 100), func() {
 			if !w.net.blocked(registrySite, m) {
 				once(true)
 			}
@@ -72,12 +72,12 @@ func (r *registry) put(p *process, req member.Write) {
 	var revision uint64
 	var err error
 	do := func() { revision, err = r.write(req) }
-	r.ask(p, len(req.Value), do, func(ok bool) {
+	r.request(p, len(req.Value), do, func(ok bool) {
 		wrote := member.Wrote{Key: req.Key, Revision: revision, Err: err}
 		if !ok {
 			wrote = member.Wrote{Key: req.Key, Err: errUnavailable}
 		}
-		p.tell(wrote)
+		p.addEvent(wrote)
 	})
 }
 
@@ -96,19 +96,19 @@ func (r *registry) write(req member.Write) (uint64, error) {
 	r.revision++
 	e := member.Entry{Key: req.Key, Value: req.Value, Revision: r.revision}
 	r.values[req.Key] = e
-	r.w.wrote(old, e)
+	r.w.onWrite(old, e)
 	for _, w := range r.watchers[req.Key] {
-		r.tell(w, e)
+		r.notify(w, e)
 	}
 	if strings.HasPrefix(req.Key, quorum.LeasePrefix) {
-		for _, w := range r.all {
-			r.tell(w, e)
+		for _, w := range r.leaseWatchers {
+			r.notify(w, e)
 		}
 	}
 	return r.revision, nil
 }
 
-// watch replaces what a process watches, and tells it what it has not watched before.
+// trackRepairs replaces what a process watches, and tells it what it has not watched before.
 func (r *registry) watch(p *process, req member.Watch) {
 	w := p.watcher
 	if w == nil {
@@ -126,35 +126,35 @@ func (r *registry) watch(p *process, req member.Watch) {
 		r.watchers[key] = append(r.watchers[key], w)
 	}
 	if w.leases {
-		r.all = append(r.all, w)
+		r.leaseWatchers = append(r.leaseWatchers, w)
 	}
-	r.begin(w, &had)
+	r.sendInitial(w, &had)
 }
 
-// begin tells a watcher the present values of what it did not watch before.
-func (r *registry) begin(w *watcher, had *watcher) {
+// sendInitial tells a watcher the present values of what it did not watch before.
+func (r *registry) sendInitial(w *watcher, had *watcher) {
 	var try func()
 	try = func() {
-		if r.away || !r.w.net.reaches(w.p.m.index) {
-			r.w.k.within(w.p, time.Second, try)
+		if r.leaderless || !r.w.net.reaches(w.p.m.index) {
+			r.w.k.schedule(w.p, time.Second, try)
 			return
 		}
-		r.tellAll(w, had)
+		r.notifyAll(w, had)
 	}
-	r.w.k.within(w.p, r.w.net.delay(w.p.m.index, registrySite, 100), try)
+	r.w.k.schedule(w.p, r.w.net.delay(w.p.m.index, registrySite, 100), try)
 }
 
-func (r *registry) tellAll(w, had *watcher) {
+func (r *registry) notifyAll(w, had *watcher) {
 	for _, key := range r.keys {
 		if w.wants(key) && !had.wants(key) {
-			r.tell(w, r.values[key])
+			r.notify(w, r.values[key])
 		}
 	}
 	if !w.synced {
 		r.deliver(w, max(slices.Max(w.lanes[:]), r.w.k.now), func() {
 			if !w.synced {
 				w.synced = true
-				w.p.tell(member.Synced{})
+				w.p.addEvent(member.Synced{})
 			}
 		})
 	}
@@ -169,11 +169,11 @@ func (r *registry) unwatch(w *watcher) {
 	for _, key := range w.keys {
 		r.watchers[key] = slices.DeleteFunc(r.watchers[key], same)
 	}
-	r.all = slices.DeleteFunc(r.all, same)
+	r.leaseWatchers = slices.DeleteFunc(r.leaseWatchers, same)
 }
 
 // tell lets a watcher know of a value, after those of the same key that it was told before.
-func (r *registry) tell(w *watcher, e member.Entry) {
+func (r *registry) notify(w *watcher, e member.Entry) {
 	if w.stale {
 		return
 	}
@@ -183,11 +183,11 @@ func (r *registry) tell(w *watcher, e member.Entry) {
 	}
 	lane := &w.lanes[(len(e.Key)+int(e.Key[len(e.Key)-1]))%len(w.lanes)]
 	*lane = max(*lane+1, r.w.k.now+r.w.net.delay(registrySite, w.p.m.index, len(e.Value)))
-	r.deliver(w, *lane, func() { w.p.tell(e) })
+	r.deliver(w, *lane, func() { w.p.addEvent(e) })
 }
 
 func (r *registry) deliver(w *watcher, at moment, f func()) {
-	r.w.k.within(w.p, at-r.w.k.now, func() {
+	r.w.k.schedule(w.p, at-r.w.k.now, func() {
 		if !r.w.net.reaches(w.p.m.index) {
 			w.stale = true
 			return
@@ -203,19 +203,19 @@ func (r *registry) resume() {
 		if w == nil || !w.stale {
 			continue
 		}
-		r.w.k.within(p, r.w.k.between(50*time.Millisecond, 2*time.Second), func() {
-			if !w.stale || r.away || !r.w.net.reaches(p.m.index) {
+		r.w.k.schedule(p, r.w.k.uniform(50*time.Millisecond, 2*time.Second), func() {
+			if !w.stale || r.leaderless || !r.w.net.reaches(p.m.index) {
 				return
 			}
 			w.stale = false
-			r.tellAll(w, &watcher{})
+			r.notifyAll(w, &watcher{})
 		})
 	}
 }
 
 // A shipped log is what the registry's servers have of a node's journal.
-type shipped struct {
+type shippedLog struct {
 	journal *journal
-	n       int  // entries
+	length  int  // entries
 	closed  bool // by whoever folds it: nothing is added any more
 }

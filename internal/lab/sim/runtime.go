@@ -39,7 +39,7 @@ func (r virtualRuntime) Wake(at time.Time) {
 	p := r.process
 	p.wakes++
 	id := p.wakes
-	p.after(p.until(at), func() {
+	p.after(p.untilClock(at), func() {
 		if id == p.wakes {
 			p.driver.Step()
 		}
@@ -49,7 +49,7 @@ func (r virtualRuntime) Wake(at time.Time) {
 // Send carries a message to where the node is now.
 func (r virtualRuntime) Send(node strategy.Node, kind driver.Kind, data []byte) {
 	p := r.process
-	to, ok := p.w.place[node]
+	to, ok := p.w.machineOf[node]
 	if !ok {
 		return
 	}
@@ -59,7 +59,7 @@ func (r virtualRuntime) Send(node strategy.Node, kind driver.Kind, data []byte) 
 		if q == nil || q.node != node {
 			return
 		}
-		p.w.k.within(q, 0, func() { q.driver.Message(q.ctx, p.node, kind, data) })
+		p.w.k.schedule(q, 0, func() { q.driver.Message(q.ctx, p.node, kind, data) })
 	})
 }
 
@@ -71,15 +71,15 @@ func (r virtualRuntime) Do(a member.Action) {
 	case member.Write:
 		p.w.reg.put(p, a)
 	case member.RecordJoin:
-		p.enter(&entry{kind: entryEnter})
-		p.journal.synced = append(p.journal.synced, func() { p.tell(member.JoinRecorded{}) })
+		p.enter(&entry{kind: entryJoined})
+		p.journal.onCommit = append(p.journal.onCommit, func() { p.addEvent(member.JoinRecorded{}) })
 	case member.Publish:
 		p.publish(a.View)
 	case member.Lost:
-		p.w.tell("%s is lost: %s", p.node, a.Why)
-		p.over(true)
+		p.w.logEvent("%s is lost: %s", p.node, a.Why)
+		p.terminate(true)
 	case member.Left:
-		p.left()
+		p.onLeft()
 	case member.Failed:
 		r.Fail(a.Err)
 	default:
@@ -91,7 +91,7 @@ func (r virtualRuntime) Leased() bool { return r.now().Before(r.view.Until()) }
 
 func (r virtualRuntime) Fail(err error) {
 	r.w.violate("%s failed: %v", r.node, err)
-	r.over(false)
+	r.terminate(false)
 }
 
 // A strategyLog is the log of a strategy, which all nodes share.
@@ -112,7 +112,7 @@ func (r virtualRuntime) Append(_ context.Context, data []byte, after uint64) (nu
 			l.last++
 			number = l.last
 			l.entries = append(l.entries, logEntry{number, data})
-			r.w.moves.decided(data)
+			r.w.moves.addLogEntry(data)
 		}
 	})
 	switch {

@@ -58,35 +58,35 @@ type Config struct {
 	Formed   bool          // the cluster begins as one whose nodes have all joined
 
 	FaultEvery time.Duration // between two faults, on average; 6s. Negative: there are none
-	Quiet      time.Duration // until the first; 20s
-	Turmoil    time.Duration // how long faults go on; 4m
-	Limit      time.Duration // until all must be at rest after that; 30m
+	FaultDelay time.Duration // until the first; 20s
+	FaultTime  time.Duration // how long faults go on; 4m
+	RestLimit  time.Duration // until all must be at rest after that; 30m
 
-	Spread    time.Duration // within which nodes are started; 10s
-	Latency   time.Duration // across the map, one way; 2ms
-	Bandwidth float64       // bytes a second between two nodes; 100e6
-	Apart     float64       // share of pairs of a node and a host that do not reach each other
-	Alike     bool          // but for these, each node reaches each host as fast
-	Rude      bool          // duplicates and politeness are counted and not judged: a strategy that promises neither
-	Loss      float64       // share of messages that are lost, and of those that come twice; 0.001
-	Chunk     int           // hosts of a chunk of what moves; 2: few, so that many are under way
-	Commit    time.Duration // about a quarter of the time until what is journalled is durable; 8ms
-	Matrix    *Matrix       // latency as measured, instead
+	Spread      time.Duration // within which nodes are started; 10s
+	Latency     time.Duration // across the map, one way; 2ms
+	Bandwidth   float64       // bytes a second between two nodes; 100e6
+	Unreachable float64       // share of pairs of a node and a host that do not reach each other
+	EqualReach  bool          // but for these, each node reaches each host as fast
+	CountOnly   bool          // duplicates and politeness are counted and not judged: a strategy that promises neither
+	Loss        float64       // share of messages that are lost, and of those that come twice; 0.001
+	Chunk       int           // hosts of a chunk of what moves; 2: few, so that many are under way
+	Commit      time.Duration // about a quarter of the time until what is journalled is durable; 8ms
+	Matrix      *Matrix       // latency as measured, instead
 
-	// Decided calls f with the hosts whose owners an entry of the strategy's log changes; nil where there is no such log.
-	Decided func(entry []byte, f func(central.Host)) error
-	Settles time.Duration // for so long a host stays that has moved because a node had little to do; 55m
-	Speeds  bool          // machines are not alike, and become faster and slower
+	// DecodeDecision calls f with the hosts whose owners an entry of the strategy's log changes; nil where there is no such log.
+	DecodeDecision func(entry []byte, f func(central.Host)) error
+	MinStay        time.Duration // for so long a host stays that has moved because a node had little to do; 55m
+	VarySpeeds     bool          // machines are not alike, and become faster and slower
 
 	// how many times longer than usual the requests of the first machines take; the rest is as Speeds says
 	Slowness []float64
 
-	Slows   time.Duration // when the first machine's requests begin to take SlowsBy times as long; 0: they never do
+	SlowsAt time.Duration // when the first machine's requests begin to take SlowsBy times as long; 0: they never do
 	SlowsBy float64
 
-	Seeds int    // runs; 1
-	First uint64 // seed; 1
-	Jobs  int    // runs at once; as many as there are processors
+	Seeds     int    // runs; 1
+	FirstSeed uint64 // seed; 1
+	Jobs      int    // runs at once; as many as there are processors
 
 	centerless bool // mesh: a meshWorld is run
 	parts      parts
@@ -94,13 +94,13 @@ type Config struct {
 
 // parts are what runs of broken variants replace.
 type parts struct {
-	machine func(p *process, cfg quorum.Config) member.Member
-	router  func(p *process, v member.View) member.View
-	outbox  func(p *process, old []sent) outbox
-	placer  func(p *process, s strategy.Placer) strategy.Placer
-	mind    func(p *process, s strategy.Strategy) strategy.Strategy
-	engine  func(p *process, e driver.Engine) driver.Engine
-	dawdle  time.Duration // of a worker between the look at the lease and the request, on average; 1ms
+	machine  func(p *process, cfg quorum.Config) member.Member
+	router   func(p *process, v member.View) member.View
+	outbox   func(p *process, old []outboxLink) outbox
+	placer   func(p *process, s strategy.Placer) strategy.Placer
+	strategy func(p *process, s strategy.Strategy) strategy.Strategy
+	engine   func(p *process, e driver.Engine) driver.Engine
+	leaseGap time.Duration // of a worker between the look at the lease and the request, on average; 1ms
 }
 
 // LAN is a cluster in one building.
@@ -109,19 +109,19 @@ func LAN() Config { return Config{}.withDefaults() }
 // WAN is one whose nodes are far from each other: LAN but for latencies, losses and the times of leases.
 func WAN() Config {
 	return Config{Timing: member.WAN(), Latency: 120 * time.Millisecond, Bandwidth: 5e6, Loss: 0.005,
-		Turmoil:    8 * time.Minute,
-		FaultEvery: 12 * time.Second, Spread: time.Minute, Quiet: time.Minute}.withDefaults()
+		FaultTime:  8 * time.Minute,
+		FaultEvery: 12 * time.Second, Spread: time.Minute, FaultDelay: time.Minute}.withDefaults()
 }
 
 func (c Config) withDefaults() Config {
 	c.Nodes, c.Pages, c.Workers = cmp.Or(c.Nodes, 50), cmp.Or(c.Pages, 16), cmp.Or(c.Workers, 4)
 	c.Hosts, c.Seeds, c.Chunk = cmp.Or(c.Hosts, 3*c.Nodes), cmp.Or(c.Seeds, 1), cmp.Or(c.Chunk, 2)
 	c.Delay, c.FaultEvery = cmp.Or(c.Delay, 2*time.Second), cmp.Or(c.FaultEvery, 6*time.Second)
-	c.Quiet, c.Turmoil = cmp.Or(c.Quiet, 20*time.Second), cmp.Or(c.Turmoil, 4*time.Minute)
-	c.Limit, c.Spread = cmp.Or(c.Limit, 30*time.Minute), cmp.Or(c.Spread, 10*time.Second)
+	c.FaultDelay, c.FaultTime = cmp.Or(c.FaultDelay, 20*time.Second), cmp.Or(c.FaultTime, 4*time.Minute)
+	c.RestLimit, c.Spread = cmp.Or(c.RestLimit, 30*time.Minute), cmp.Or(c.Spread, 10*time.Second)
 	c.Latency, c.Commit = cmp.Or(c.Latency, 2*time.Millisecond), cmp.Or(c.Commit, 8*time.Millisecond)
-	c.Settles = cmp.Or(c.Settles, 55*time.Minute) // less than what hub promises, as clocks differ
-	c.First = cmp.Or(c.First, 1)
+	c.MinStay = cmp.Or(c.MinStay, 55*time.Minute) // less than what hub promises, as clocks differ
+	c.FirstSeed = cmp.Or(c.FirstSeed, 1)
 	if c.Timing.Beat == 0 {
 		c.Timing = member.LAN()
 	}
@@ -133,21 +133,21 @@ func (c Config) withDefaults() Config {
 }
 
 func (s parts) withDefaults() parts {
-	s.dawdle = cmp.Or(s.dawdle, time.Millisecond)
+	s.leaseGap = cmp.Or(s.leaseGap, time.Millisecond)
 	if s.machine == nil {
 		s.machine = func(_ *process, cfg quorum.Config) member.Member { return quorum.New(cfg) }
 	}
 	if s.outbox == nil {
 		s.outbox = newOutbox
 	}
-	orSame(&s.router)
-	orSame(&s.placer)
-	orSame(&s.mind)
-	orSame(&s.engine)
+	orIdentity(&s.router)
+	orIdentity(&s.placer)
+	orIdentity(&s.strategy)
+	orIdentity(&s.engine)
 	return s
 }
 
-func orSame[T any](f *func(*process, T) T) {
+func orIdentity[T any](f *func(*process, T) T) {
 	if *f == nil {
 		*f = func(_ *process, x T) T { return x }
 	}

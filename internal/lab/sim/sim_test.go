@@ -54,7 +54,7 @@ func TestACalmClusterFetchesEachPageOnce(t *testing.T) {
 // TestPausesSlip lets processes stand still so often between the look at the lease and the request that some slip.
 func TestPausesSlip(t *testing.T) {
 	cfg := small()
-	cfg.parts.dawdle = 100 * time.Millisecond
+	cfg.parts.leaseGap = 100 * time.Millisecond
 	slips := 0
 	for seed := uint64(1); seed <= 20; seed++ {
 		w := newWorld(cfg.withDefaults(), seed, -1, false)
@@ -62,9 +62,9 @@ func TestPausesSlip(t *testing.T) {
 		var pause func()
 		pause = func() {
 			w.k.after(3*time.Second, pause)
-			if p := anyProcess(w); p != nil && !p.paused && len(p.visits) > 0 && w.k.now < w.cfg.Turmoil {
+			if p := anyProcess(w); p != nil && !p.paused && len(p.visits) > 0 && w.k.now < w.cfg.FaultTime {
 				p.pause()
-				w.k.after(w.k.between(20*time.Second, 40*time.Second), func() {
+				w.k.after(w.k.uniform(20*time.Second, 40*time.Second), func() {
 					if !p.ended {
 						p.resume()
 					}
@@ -100,8 +100,8 @@ func TestTheScoreSees(t *testing.T) {
 		return w, &process{w: w, m: w.machines[0], node: "a"}, &process{w: w, m: w.machines[1], node: "b"}
 	}
 	ask := func(w *world, p *process, page int, took time.Duration) {
-		v := &visit{p: p, page: at(0, page), checked: w.k.now, ends: w.k.now + took}
-		w.score.request(v)
+		v := &visit{p: p, page: at(0, page), leaseChecked: w.k.now, ends: w.k.now + took}
+		w.checker.addRequest(v)
 	}
 	cases := map[string]struct {
 		f    func(w *world, a, b *process)
@@ -110,44 +110,44 @@ func TestTheScoreSees(t *testing.T) {
 		"at once": {func(w *world, a, b *process) { ask(w, a, 0, time.Second); ask(w, b, 1, time.Second) },
 			"under way"},
 		"within the delay": {func(w *world, a, b *process) { ask(w, a, 0, 0); w.k.now++; ask(w, b, 1, 0) }, "ended 1ns ago"},
-		"cut off": {func(w *world, a, _ *process) { a.m.cutAt = 1; w.k.now = time.Minute; ask(w, a, 0, 0) },
+		"cut off": {func(w *world, a, _ *process) { a.m.cutSince = 1; w.k.now = time.Minute; ask(w, a, 0, 0) },
 			"out of its reach"},
 		"repeated": {func(w *world, a, _ *process) {
 			ask(w, a, 0, 0)
 			w.k.now = time.Minute
 			ask(w, a, 0, 0)
-			w.score.repeated()
+			w.checker.checkRepeats()
 		}, "2 times"},
 	}
 	for name, c := range cases {
 		w, a, b := fresh()
 		c.f(w, a, b)
-		if len(w.violations) != 1 || !strings.Contains(w.violations[0].What, c.want) {
+		if len(w.violations) != 1 || !strings.Contains(w.violations[0].Message, c.want) {
 			t.Errorf("%s: %v, want one with %q", name, w.violations, c.want)
 		}
 	}
 	w, a, b := fresh()
 	ask(w, a, 0, 0)
 	w.k.now++
-	b.stood, b.resumed = w.k.now, w.k.now
-	if ask(w, b, 1, 0); len(w.violations) > 0 || w.score.slips != 1 {
-		t.Errorf("a process that stood still: %v, %d slips", w.violations, w.score.slips)
+	b.pausedAt, b.resumedAt = w.k.now, w.k.now
+	if ask(w, b, 1, 0); len(w.violations) > 0 || w.checker.slips != 1 {
+		t.Errorf("a process that stood still: %v, %d slips", w.violations, w.checker.slips)
 	}
 	for page := range w.cfg.Workers {
 		ask(w, a, 0, 0)
 		ask(w, b, page, 0)
 	}
-	if len(w.violations) == 0 || !strings.Contains(w.violations[0].What, "slips") {
+	if len(w.violations) == 0 || !strings.Contains(w.violations[0].Message, "slips") {
 		t.Errorf("more slips than workers: %v", w.violations)
 	}
 	w, a, _ = fresh()
 	ask(w, a, 0, 0)
-	w.score.excuse(at(0, 0))
+	w.checker.allowRepeat(at(0, 0))
 	w.k.now = time.Minute
 	ask(w, a, 0, 0)
-	w.score.repeated()
-	if len(w.violations) > 0 || w.score.duplicates != 1 {
-		t.Errorf("a page that was forgotten: %v, %d duplicates", w.violations, w.score.duplicates)
+	w.checker.checkRepeats()
+	if len(w.violations) > 0 || w.checker.duplicates != 1 {
+		t.Errorf("a page that was forgotten: %v, %d duplicates", w.violations, w.checker.duplicates)
 	}
 }
 
@@ -158,7 +158,7 @@ func TestTheKernelKeepsOrder(t *testing.T) {
 		k.after(time.Duration(i*7919%100), func() { got = append(got, i*7919%100*1000+i) })
 	}
 	p := &process{}
-	k.within(p, 5, func() { got = append(got, -1) })
+	k.schedule(p, 5, func() { got = append(got, -1) })
 	p.ended = true
 	k.run(99, func() bool { return false })
 	if len(got) != 1000 || !slices.IsSorted(got) || k.now != 99 {
@@ -168,29 +168,29 @@ func TestTheKernelKeepsOrder(t *testing.T) {
 
 func TestAPausedProcessCatchesUp(t *testing.T) {
 	w := newWorld(small().withDefaults(), 1, -1, false)
-	p := &process{w: w, tasks: tasks{life: life{k: w.k}}}
+	p := &process{w: w, tasks: tasks{lifecycle: lifecycle{k: w.k}}}
 	var at []moment
 	for _, d := range []time.Duration{1, 20, 30} {
-		w.k.within(p, d, func() { at = append(at, w.k.now) })
+		w.k.schedule(p, d, func() { at = append(at, w.k.now) })
 	}
 	w.k.after(10, p.pause)
 	w.k.after(50, p.resume)
-	w.k.run(100, w.broken)
-	if !slices.Equal(at, []moment{1, 50, 50}) || !p.slept(40, 60) || p.slept(51, 60) || p.slept(1, 9) {
-		t.Errorf("%v, stood still %v", at, p.stood)
+	w.k.run(100, w.failed)
+	if !slices.Equal(at, []moment{1, 50, 50}) || !p.wasPaused(40, 60) || p.wasPaused(51, 60) || p.wasPaused(1, 9) {
+		t.Errorf("%v, stood still %v", at, p.pausedAt)
 	}
 }
 
 func TestCuts(t *testing.T) {
-	n := &network{cuts: []*cut{{side: map[int]bool{1: true}, out: true}}}
+	n := &network{partitions: []*partition{{isolated: map[int]bool{1: true}, out: true}}}
 	if !n.blocked(1, 2) || n.blocked(2, 1) || n.reaches(1) || !n.reaches(2) || n.blocked(2, 3) {
 		t.Error("a machine that cannot send")
 	}
-	n.cuts[0].registry = true
+	n.partitions[0].registryOnly = true
 	if n.blocked(1, 2) || !n.blocked(1, registrySite) || n.reaches(1) {
 		t.Error("a machine that cannot send to the registry")
 	}
-	if n.heal(n.cuts[0]); !n.reaches(1) {
+	if n.heal(n.partitions[0]); !n.reaches(1) {
 		t.Error("healed")
 	}
 }
@@ -226,7 +226,7 @@ func TestTheWebIsReached(t *testing.T) {
 	for seed := range uint64(20) {
 		w := newWeb(cfg, seed)
 		n := 0
-		for h, set := range w.reach {
+		for h, set := range w.reachable {
 			n += bits.OnesCount64(set)
 			if bits.Len64(set) > w.hosts[h].pages {
 				t.Errorf("seed %d: host %d of %d pages has more: %x", seed, h, w.hosts[h].pages, set)

@@ -101,11 +101,11 @@ func Soak(ctx context.Context, cfg Config, progress func(Report)) Report {
 	if cfg.Jobs == 0 {
 		cfg.Jobs = runtime.GOMAXPROCS(0)
 	}
-	s := &soak{cfg: cfg, progress: progress, next: cfg.First, failed: map[uint64]Failure{}}
+	s := &soak{cfg: cfg, progress: progress, next: cfg.FirstSeed, failed: map[uint64]Failure{}}
 	var all sync.WaitGroup
 	for range min(cfg.Jobs, cfg.Seeds) {
 		all.Go(func() {
-			for seed, ok := s.take(ctx); ok; seed, ok = s.take(ctx) {
+			for seed, ok := s.nextSeed(ctx); ok; seed, ok = s.nextSeed(ctx) {
 				s.run(seed)
 			}
 		})
@@ -123,10 +123,10 @@ type soak struct {
 	report   Report
 }
 
-func (s *soak) take(ctx context.Context) (uint64, bool) {
+func (s *soak) nextSeed(ctx context.Context) (uint64, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if ctx.Err() != nil || s.next >= s.cfg.First+uint64(s.cfg.Seeds) || len(s.report.Failed) >= maxFailures {
+	if ctx.Err() != nil || s.next >= s.cfg.FirstSeed+uint64(s.cfg.Seeds) || len(s.report.Failed) >= maxFailures {
 		return 0, false
 	}
 	s.next++
@@ -156,7 +156,7 @@ func (w *world) form() {
 	t := &quorum.Table{Epoch: 1, Finalized: 1, Layout: layout}
 	for _, m := range w.machines {
 		w.identify(m)
-		m.journal.entries = append(m.journal.entries, &entry{kind: entryEnter})
+		m.journal.entries = append(m.journal.entries, &entry{kind: entryJoined})
 		m.journal.durable = 1
 		t.Members = append(t.Members, strategy.Member{Node: m.node, Slot: w.slot(t.Members, m.node)})
 	}

@@ -16,8 +16,8 @@ import (
 func spreading(nodes int) Config {
 	cfg := LAN()
 	cfg.Use("hub")
-	cfg.Nodes, cfg.Hosts, cfg.Roots, cfg.Pages, cfg.Alike, cfg.FaultEvery = nodes, 200, 200, 32, true, -1
-	cfg.Turmoil, cfg.Chunk = time.Minute, 100
+	cfg.Nodes, cfg.Hosts, cfg.Roots, cfg.Pages, cfg.EqualReach, cfg.FaultEvery = nodes, 200, 200, 32, true, -1
+	cfg.FaultTime, cfg.Chunk = time.Minute, 100
 	return cfg
 }
 
@@ -101,13 +101,13 @@ func spread(t *testing.T, seed uint64, starts []time.Duration, slow bool) (great
 		}
 	}
 	for i := range w.web.seeds {
-		w.seed(at(int32(i), 0))
+		w.addSeed(at(int32(i), 0))
 	}
-	w.k.run(last+30*time.Second, w.broken)
+	w.k.run(last+30*time.Second, w.failed)
 	hosts, greatest := w.shares()
 	moved := w.figures.Moved
-	w.k.run(w.k.now+10*time.Minute, w.broken)
-	if w.judge(true); w.broken() {
+	w.k.run(w.k.now+10*time.Minute, w.failed)
+	if w.judge(true); w.failed() {
 		t.Errorf("seed %d: %v", seed, w.violations[0])
 	}
 	t.Logf("seed %d: %v: %.2f, moved %d, %d in the end", seed, hosts, greatest, moved, w.figures.Moved)
@@ -118,7 +118,7 @@ func spread(t *testing.T, seed uint64, starts []time.Duration, slow bool) (great
 // TestMovesForLoad has much to move, and as many faults as there are elsewhere.
 func TestMovesForLoad(t *testing.T) {
 	cfg := spreading(8)
-	cfg.Apart, cfg.Alike, cfg.FaultEvery, cfg.Turmoil, cfg.Chunk = 0.1, false, 0, 4*time.Minute, 10
+	cfg.Unreachable, cfg.EqualReach, cfg.FaultEvery, cfg.FaultTime, cfg.Chunk = 0.1, false, 0, 4*time.Minute, 10
 	cfg.Seeds = testmain.Rounds(5, 20)
 	r := Soak(t.Context(), cfg, nil)
 	t.Log(r)
@@ -145,7 +145,7 @@ func TestTheControlUnitDiesInAMove(t *testing.T) {
 		"the giver": func(w *world, _ central.Host) *machine { // it has most
 			return slices.MaxFunc(w.processes(), func(a, b *process) int { return len(a.state.hosts) - len(b.state.hosts) }).m
 		},
-		"the taker": func(w *world, h central.Host) *machine { return w.machines[w.place[h.Owner]] },
+		"the taker": func(w *world, h central.Host) *machine { return w.machines[w.machineOf[h.Owner]] },
 	}
 	for name, victim := range victims {
 		t.Run(name, func(t *testing.T) {
@@ -164,32 +164,32 @@ func dieInAMove(t *testing.T, seed uint64, victim func(*world, central.Host) *ma
 	cfg := spreading(4)
 	cfg.Pages = 12
 	w := newWorld(cfg.withDefaults(), seed, -1, false)
-	w.moves.told = func(h central.Host) {
+	w.moves.onMove = func(h central.Host) {
 		if killed {
 			return
 		}
 		killed = true
-		w.k.after(w.k.between(0, 400*time.Millisecond), func() {
+		w.k.after(w.k.uniform(0, 400*time.Millisecond), func() {
 			if m := victim(w, h); m != nil && m.proc != nil {
 				m.proc.end()
-				w.k.after(w.k.between(300*time.Millisecond, 40*time.Second), func() { w.begin(m) })
+				w.k.after(w.k.uniform(300*time.Millisecond, 40*time.Second), func() { w.begin(m) })
 			}
 		})
 	}
-	w.faults = faults{w: w, over: true}
+	w.faults = faults{w: w, stopped: true}
 	for i, m := range w.machines { // two come when the others have all hosts
 		w.k.after(time.Duration(i/2)*15*time.Second, func() { w.begin(m) })
 	}
 	for i := range w.web.seeds {
-		w.seed(at(int32(i), 0))
+		w.addSeed(at(int32(i), 0))
 	}
-	w.k.run(2*time.Minute, w.broken)
+	w.k.run(2*time.Minute, w.failed)
 	idle := forever
-	for !w.broken() && !w.rested(&idle) {
-		w.k.run(w.k.now+time.Second, w.broken)
+	for !w.failed() && !w.atRest(&idle) {
+		w.k.run(w.k.now+time.Second, w.failed)
 	}
 	w.stop()
-	w.score.repeated()
+	w.checker.checkRepeats()
 	for _, v := range w.violations {
 		t.Errorf("seed %d: %v", seed, v)
 	}

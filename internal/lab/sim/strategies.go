@@ -26,7 +26,7 @@ func (c *Config) Use(name string) {
 	if c.centerless = name == "mesh"; c.centerless {
 		return
 	}
-	if c.Rude = name == "hub/paper"; c.Rude || name == "hub" {
+	if c.CountOnly = name == "hub/paper"; c.CountOnly || name == "hub" {
 		c.Strategy, c.Slot = func(self strategy.Node) strategy.Strategy {
 			cfg := hub.LAN()
 			if c.Timing.Beat > member.LAN().Beat {
@@ -35,7 +35,7 @@ func (c *Config) Use(name string) {
 			cfg.Self, cfg.FetchFirst, cfg.ProbeAll = self, name == "hub/paper", name == "hub/paper"
 			return hub.New(cfg)
 		}, nil
-		c.Decided = central.EachChange
+		c.DecodeDecision = central.EachChange
 		return
 	}
 	if way, is := strings.CutPrefix(name, "balance"); is {
@@ -51,7 +51,7 @@ func (c *Config) Use(name string) {
 			cfg.Self, cfg.Splitter = self, splitter
 			return balance.New(cfg)
 		}, nil
-		c.Decided, c.Settles, c.Speeds = central.EachChange, 10*time.Second, true
+		c.DecodeDecision, c.MinStay, c.VarySpeeds = central.EachChange, 10*time.Second, true
 		return
 	}
 	cfg := shard.Config{Slots: 2 * max(c.Nodes, 1)}

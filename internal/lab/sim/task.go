@@ -7,44 +7,44 @@ import (
 )
 
 // A life is that of a node's program: it may stand still for a while, and ends.
-type life struct {
-	k       *kernel
-	began   moment
-	ended   bool
-	paused  bool
-	stood   moment   // when it stood still, the last time
-	resumed moment   // when it went on after that; 0: it never did
-	held    []func() // what happens when it goes on
+type lifecycle struct {
+	k         *kernel
+	began     moment
+	ended     bool
+	paused    bool
+	pausedAt  moment   // when it stood still, the last time
+	resumedAt moment   // when it went on after that; 0: it never did
+	deferred  []func() // what happens when it goes on
 }
 
 // do does something now; when the program goes on, if it is paused; not at all if it has ended.
-func (l *life) do(f func()) {
+func (l *lifecycle) do(f func()) {
 	switch {
 	case l.ended:
 	case l.paused:
-		l.held = append(l.held, f)
+		l.deferred = append(l.deferred, f)
 	default:
 		f()
 	}
 }
 
-func (l *life) after(d time.Duration, f func()) { l.k.within(l, d, f) }
+func (l *lifecycle) after(d time.Duration, f func()) { l.k.schedule(l, d, f) }
 
 // pause makes the program stand still, and resume lets it do at once what it has missed.
-func (l *life) pause() { l.paused, l.stood = true, l.k.now }
+func (l *lifecycle) pause() { l.paused, l.pausedAt = true, l.k.now }
 
-func (l *life) resume() {
-	l.paused, l.resumed = false, l.k.now
-	held := l.held
-	l.held = nil
+func (l *lifecycle) resume() {
+	l.paused, l.resumedAt = false, l.k.now
+	held := l.deferred
+	l.deferred = nil
 	for _, f := range held {
 		l.after(0, f)
 	}
 }
 
-// slept reports whether the program has stood still between two moments, as far as the last time goes.
-func (l *life) slept(from, to moment) bool {
-	return (l.paused || l.resumed > 0 && l.resumed >= from) && l.stood <= to
+// wasPaused reports whether the program has stood still between two moments, as far as the last time goes.
+func (l *lifecycle) wasPaused(from, to moment) bool {
+	return (l.paused || l.resumedAt > 0 && l.resumedAt >= from) && l.pausedAt <= to
 }
 
 // A task is a function of a process that waits, as a goroutine of a node does: it runs until it waits for something,
@@ -57,7 +57,7 @@ type task struct {
 
 // tasks are those of a process, which end with it.
 type tasks struct {
-	life
+	lifecycle
 	ctx     context.Context
 	stop    context.CancelFunc
 	all     map[*task]bool
@@ -99,10 +99,10 @@ func (p *tasks) sleep(ctx context.Context, d time.Duration) bool {
 	return p.await(func(done func()) { p.after(d, done) }) && ctx.Err() == nil
 }
 
-// close ends the process, and its tasks where they wait. One that has just ended its process itself goes on to its own
+// closeLog ends the process, and its tasks where they wait. One that has just ended its process itself goes on to its own
 // end.
 func (p *tasks) close() {
-	p.ended, p.held = true, nil
+	p.ended, p.deferred = true, nil
 	p.stop()
 	for t := range p.all {
 		if t != p.running {
@@ -114,7 +114,7 @@ func (p *tasks) close() {
 // query asks the registry, and reports whether it has answered.
 func (p *process) query(bytes int, do func()) (ok bool) {
 	return p.await(func(done func()) {
-		p.w.reg.ask(p, bytes, do, func(answered bool) {
+		p.w.reg.request(p, bytes, do, func(answered bool) {
 			ok = answered
 			done()
 		})
@@ -122,7 +122,7 @@ func (p *process) query(bytes int, do func()) (ok bool) {
 }
 
 // shipped waits until all that is entered by now is shipped.
-func (p *process) shipped(ctx context.Context) error {
+func (p *process) waitShipped(ctx context.Context) error {
 	p.await(p.whenShipped)
 	return ctx.Err()
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // lax is a view by which all that waits may be asked for, and no link is the node's.
-type lax struct{ nowhere }
+type lax struct{ emptyView }
 
 func (lax) MayFetch(string, time.Time) bool { return true }
 
@@ -23,7 +23,7 @@ func TestAWorkerTakesTheNextHost(t *testing.T) {
 	for host := range int32(4) {
 		h := p.state.host(host)
 		h.waiting = 1
-		p.arm(h)
+		p.scheduleHost(h)
 	}
 	w.k.run(time.Millisecond/2, func() bool { return p.busy == 1 && len(p.queue) == 3 })
 	delete(p.state.hosts, p.queue[0].host) // it went elsewhere

@@ -12,20 +12,20 @@ import (
 // A web is hosts with at most 64 pages each, so that any set of a host's pages is a word. Page 0 is the host's root.
 // Within a host pages form a tree from the root; links to other hosts are drawn from the web's seed, and not kept.
 type web struct {
-	seed   uint64
-	hosts  []site
-	byName map[string]int32
-	links  int      // to other hosts, a page at most; noLinks
-	seeds  int      // so many hosts' roots are given to the crawl
-	reach  []uint64 // by host: pages that can be reached from the seeds
-	pages  int      // how many these are
+	seed         uint64
+	hosts        []site
+	byName       map[string]int32
+	linksPerPage int      // to other hosts, a page at most; noLinks
+	seeds        int      // so many hosts' roots are given to the crawl
+	reachable    []uint64 // by host: pages that can be reached from the seeds
+	pages        int      // how many these are
 }
 
 // Of a web's links: pages have none at all, nor to their own host.
 const noLinks = -1
 
-// mostPages is how many pages a host has at most: a set of them is a word.
-const mostPages = 64
+// maxPages is how many pages a host has at most: a set of them is a word.
+const maxPages = 64
 
 // A site is one host of a web.
 type site struct {
@@ -43,12 +43,12 @@ func (u url) bit() uint64 { return 1 << (u & 63) }
 func at(host int32, page int) url { return url(host)<<6 | url(page) }
 
 func newWeb(cfg Config, seed uint64) *web {
-	w := &web{seed: seed, byName: make(map[string]int32, cfg.Hosts), links: 3,
+	w := &web{seed: seed, byName: make(map[string]int32, cfg.Hosts), linksPerPage: 3,
 		seeds: min(cfg.Hosts, cmp.Or(cfg.Roots, 3+cfg.Hosts/50))}
 	for i := range cfg.Hosts {
 		r := hash(seed, 1, uint64(i))
 		s := site{name: fmt.Sprintf("h%d.example", i), pages: 1 + int(r%uint64(2*cfg.Pages-1))}
-		s.pages = min(s.pages, mostPages)
+		s.pages = min(s.pages, maxPages)
 		s.delay = cfg.Delay/2 + time.Duration(hash(r)%uint64(cfg.Delay))
 		w.hosts = append(w.hosts, s)
 		w.byName[s.name] = int32(i)
@@ -72,7 +72,7 @@ func mix(x uint64) uint64 {
 }
 
 func (w *web) linksOf(u url, out []url) []url {
-	if w.links == noLinks {
+	if w.linksPerPage == noLinks {
 		return out
 	}
 	h, p := u.host(), int(u&63)
@@ -83,7 +83,7 @@ func (w *web) linksOf(u url, out []url) []url {
 		}
 	}
 	r := hash(w.seed, 2, uint64(u))
-	for n := int(r % uint64(w.links+1)); n > 0; n-- {
+	for n := int(r % uint64(w.linksPerPage+1)); n > 0; n-- {
 		r = mix(r)
 		to := int32(r >> 32 % uint64(len(w.hosts)))
 		page := 0
@@ -96,10 +96,10 @@ func (w *web) linksOf(u url, out []url) []url {
 }
 
 func (w *web) explore() {
-	w.reach = make([]uint64, len(w.hosts))
+	w.reachable = make([]uint64, len(w.hosts))
 	var next []url
 	for i := range w.seeds {
-		w.reach[i] |= 1
+		w.reachable[i] |= 1
 		next = append(next, at(int32(i), 0))
 	}
 	var links []url
@@ -109,8 +109,8 @@ func (w *web) explore() {
 		w.pages++
 		links = w.linksOf(u, links[:0])
 		for _, l := range links {
-			if w.reach[l.host()]&l.bit() == 0 {
-				w.reach[l.host()] |= l.bit()
+			if w.reachable[l.host()]&l.bit() == 0 {
+				w.reachable[l.host()] |= l.bit()
 				next = append(next, l)
 			}
 		}

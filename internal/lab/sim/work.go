@@ -56,7 +56,7 @@ func Crawl(cfg Config, seed uint64) (Work, []Violation) {
 	for _, m := range w.machines {
 		n := NodeWork{Pages: m.fetched}
 		if m.fetched > 0 {
-			n.Busy = float64(m.worked) / float64(work.Time) / float64(w.cfg.Workers)
+			n.Busy = float64(m.busyTime) / float64(work.Time) / float64(w.cfg.Workers)
 			n.Ended = m.last - first
 		}
 		work.Nodes = append(work.Nodes, n)
@@ -66,9 +66,9 @@ func Crawl(cfg Config, seed uint64) (Work, []Violation) {
 
 func (m *machine) visited(v *visit, now moment) {
 	if m.fetched == 0 {
-		m.first = v.checked
+		m.first = v.leaseChecked
 	}
 	m.fetched++
-	m.first, m.last = min(m.first, v.checked), now
-	m.worked += now - v.checked
+	m.first, m.last = min(m.first, v.leaseChecked), now
+	m.busyTime += now - v.leaseChecked
 }

@@ -11,12 +11,12 @@ func TestCrawl(t *testing.T) {
 	for _, name := range []string{"shard", "balance"} {
 		cfg := LAN()
 		cfg.Use(name)
-		cfg.Nodes, cfg.Hosts, cfg.Formed, cfg.Alike, cfg.Slowness = 3, 600, true, true, []float64{1, 2, 4}
-		cfg.Turmoil, cfg.Limit, cfg.Chunk = time.Minute, 6*time.Hour, 100
+		cfg.Nodes, cfg.Hosts, cfg.Formed, cfg.EqualReach, cfg.Slowness = 3, 600, true, true, []float64{1, 2, 4}
+		cfg.FaultTime, cfg.RestLimit, cfg.Chunk = time.Minute, 6*time.Hour, 100
 		w, wrong := Crawl(cfg, 1)
 		t.Logf("%s: %+v", name, w)
 		for _, v := range wrong {
-			t.Errorf("%s: %s", name, v.What)
+			t.Errorf("%s: %s", name, v.Message)
 		}
 		times[name] = w.Time
 		pages, last := 0, time.Duration(0)

@@ -15,23 +15,23 @@ import (
 // A world is one run: a cluster, the web it crawls, and what becomes of both.
 type world struct {
 	cfg Config
-	narrative
-	seedOf    uint64
+	runLog
+	runSeed   uint64
 	web       *web
 	net       *network
 	reg       *registry
-	logs      map[strategy.Node]*shipped
+	logs      map[strategy.Node]*shippedLog
 	log       strategyLog
-	moves     moves
+	moves     moveWatcher
 	machines  []*machine
-	place     map[strategy.Node]int // the machine of each identity
+	machineOf map[strategy.Node]int // the machine of each identity
 	instances uint64
-	score     *score
+	checker   *requestChecker
 	faults    faults
 	figures   Figures
 	messages  WorkMessages
 
-	handed map[strategy.Node]map[int32]uint64 // pages that a node has read to hand them over, by host
+	handedOver map[strategy.Node]map[int32]uint64 // pages that a node has read to hand them over, by host
 
 	memo memo
 
@@ -40,17 +40,17 @@ type world struct {
 }
 
 func newWorld(cfg Config, seed uint64, focus int32, telling bool) *world {
-	w := &world{cfg: cfg, seedOf: seed, narrative: narrative{k: newKernel(seed), focus: focus, telling: telling},
-		web: newWeb(cfg, hash(seed, 1)), logs: map[strategy.Node]*shipped{}, handed: map[strategy.Node]map[int32]uint64{},
-		place: map[strategy.Node]int{}, memo: memo{tables: map[*byte]*quorum.Table{}}}
-	w.net = &network{k: w.k, band: cfg.Bandwidth, loss: cfg.Loss, dup: cfg.Loss, slow: 1}
-	w.net.latency = plane{seed: seed, least: cfg.Latency / 10, width: cfg.Latency}
+	w := &world{cfg: cfg, runSeed: seed, runLog: runLog{k: newKernel(seed), focus: focus, storyEnabled: telling},
+		web: newWeb(cfg, hash(seed, 1)), logs: map[strategy.Node]*shippedLog{}, handedOver: map[strategy.Node]map[int32]uint64{},
+		machineOf: map[strategy.Node]int{}, memo: memo{tables: map[*byte]*quorum.Table{}}}
+	w.net = &network{k: w.k, bandwidth: cfg.Bandwidth, loss: cfg.Loss, dup: cfg.Loss, slowdown: 1}
+	w.net.latency = planeLatency{seed: seed, least: cfg.Latency / 10, width: cfg.Latency}
 	if cfg.Matrix != nil {
 		w.net.latency = cfg.Matrix
 	}
 	w.reg = &registry{w: w, values: map[string]member.Entry{}, watchers: map[string][]*watcher{}}
-	w.score = newScore(w)
-	w.moves = moves{w: w, last: map[string]move{}, came: map[strategy.Node]moment{}}
+	w.checker = newRequestChecker(w)
+	w.moves = moveWatcher{w: w, last: map[string]lastMove{}, memberSince: map[strategy.Node]moment{}}
 	for i := range cfg.Nodes {
 		w.addMachine(i)
 	}
@@ -60,13 +60,13 @@ func newWorld(cfg Config, seed uint64, focus int32, telling bool) *world {
 // addMachine makes a machine whose clock is wrong by up to an hour, and runs up to a two-thousandth too fast or too
 // slow.
 func (w *world) addMachine(i int) *machine {
-	m := &machine{index: i, wanted: true, cutAt: forever, offset: w.k.between(-time.Hour, time.Hour),
+	m := &machine{index: i, shouldRun: true, cutSince: forever, offset: w.k.uniform(-time.Hour, time.Hour),
 		drift: (w.k.rng.Float64() - 0.5) / 1000, slowness: 1, throttled: 1}
 	switch {
 	case i < len(w.cfg.Slowness):
 		m.slowness = w.cfg.Slowness[i]
-	case w.cfg.Speeds:
-		m.slowness = 1 + float64(hash(w.seedOf, 9, uint64(i))%1000)/250
+	case w.cfg.VarySpeeds:
+		m.slowness = 1 + float64(hash(w.runSeed, 9, uint64(i))%1000)/250
 	}
 	w.machines = append(w.machines, m)
 	return m
@@ -86,18 +86,18 @@ func (w *world) processes() []*process {
 // run lets the faults happen, then ends them, and goes on until the crawl rests, or does not come to rest.
 func (w *world) run() {
 	w.start()
-	w.k.run(w.cfg.Turmoil, w.broken)
+	w.k.run(w.cfg.FaultTime, w.failed)
 	w.faults.end()
-	w.tell("the faults end")
+	w.logEvent("the faults end")
 	idle := forever
-	for !w.broken() && !w.rested(&idle) {
-		w.k.run(w.k.now+time.Second, w.broken)
+	for !w.failed() && !w.atRest(&idle) {
+		w.k.run(w.k.now+time.Second, w.failed)
 	}
 	w.stop()
-	w.score.repeated()
+	w.checker.checkRepeats()
 	w.figures.Virtual = w.k.now
-	w.figures.Requests, w.figures.Duplicates = w.score.count, w.score.duplicates
-	w.figures.Slips, w.figures.Stall, w.figures.Events = w.score.slips, w.score.stall, w.k.ran
+	w.figures.Requests, w.figures.Duplicates = w.checker.count, w.checker.duplicates
+	w.figures.Slips, w.figures.Stall, w.figures.Events = w.checker.slips, w.checker.longestStall, w.k.eventCount
 }
 
 func (w *world) stop() {
@@ -113,38 +113,38 @@ func (w *world) start() {
 		w.form()
 	}
 	for _, m := range w.machines {
-		w.k.after(w.k.between(0, w.cfg.Spread), func() { w.begin(m) })
+		w.k.after(w.k.uniform(0, w.cfg.Spread), func() { w.begin(m) })
 	}
 	for i := range w.web.seeds {
-		w.seed(at(int32(i), 0))
+		w.addSeed(at(int32(i), 0))
 	}
-	if w.cfg.Slows > 0 {
-		w.k.after(w.cfg.Slows, func() { w.machines[0].throttled = w.cfg.SlowsBy })
+	if w.cfg.SlowsAt > 0 {
+		w.k.after(w.cfg.SlowsAt, func() { w.machines[0].throttled = w.cfg.SlowsBy })
 	}
 	w.faults.begin()
 }
 
-// broken reports whether the run need not go on.
-func (w *world) broken() bool { return len(w.violations) > 0 }
+// failed reports whether the run need not go on.
+func (w *world) failed() bool { return len(w.violations) > 0 }
 
-// patienceAtRest is how long a crawl may do nothing, and not be at rest.
-const patienceAtRest = 12 * time.Minute
+// maxIdle is how long a crawl may do nothing, and not be at rest.
+const maxIdle = 12 * time.Minute
 
-// rested reports whether all is over: nothing waits, and nothing has for a while. What must hold at rest is judged
+// atRest reports whether all is over: nothing waits, and nothing has for a while. What must hold at rest is judged
 // then.
-func (w *world) rested(idle *moment) bool {
+func (w *world) atRest(idle *moment) bool {
 	now := w.k.now
 	switch {
-	case now > w.cfg.Turmoil+w.cfg.Limit:
+	case now > w.cfg.FaultTime+w.cfg.RestLimit:
 		for _, p := range w.processes() {
-			if s, ok := p.strategy.(fmt.Stringer); ok && w.telling {
-				w.tell("%v", s)
+			if s, ok := p.strategy.(fmt.Stringer); ok && w.storyEnabled {
+				w.logEvent("%v", s)
 			}
 		}
-		w.violate("no rest %v after the faults: %s", w.cfg.Limit, w.unrest())
+		w.violate("no rest %v after the faults: %s", w.cfg.RestLimit, w.pendingWork())
 		w.judge(true)
 		return true
-	case w.unrest() != "":
+	case w.pendingWork() != "":
 		*idle = forever
 		return false
 	case *idle == forever:
@@ -153,7 +153,7 @@ func (w *world) rested(idle *moment) bool {
 	if now < *idle+30*time.Second {
 		return false
 	}
-	if now < *idle+patienceAtRest && w.judge(false) > 0 {
+	if now < *idle+maxIdle && w.judge(false) > 0 {
 		return false
 	}
 	w.judge(true)
@@ -166,7 +166,7 @@ func (w *world) placer(p *process) strategy.Placer {
 	s := w.cfg.Strategy(p.node)
 	placer, ok := s.(strategy.Placer)
 	if !ok {
-		p.strategy = w.cfg.parts.mind(p, s)
+		p.strategy = w.cfg.parts.strategy(p, s)
 		return nil
 	}
 	return w.cfg.parts.placer(p, &sharedPlacer{placer, &w.memo})
@@ -245,9 +245,9 @@ func (w *memo) parse(value []byte) (*quorum.Table, error) {
 	return t, err
 }
 
-func (w *world) wrote(old, e member.Entry) {
+func (w *world) onWrite(old, e member.Entry) {
 	if strings.HasPrefix(e.Key, quorum.LeasePrefix) {
-		w.wroteLease(old, e)
+		w.onLeaseWrite(old, e)
 	}
 	if e.Key != quorum.TableKey {
 		return
@@ -258,13 +258,13 @@ func (w *world) wrote(old, e member.Entry) {
 		return
 	}
 	w.figures.Epochs = max(w.figures.Epochs, int(t.Epoch))
-	w.moves.members(t.Members)
-	if w.telling {
-		w.tell("table: %s", inWords(t))
+	w.moves.updateMembers(t.Members)
+	if w.storyEnabled {
+		w.logEvent("table: %s", describeTable(t))
 	}
 }
 
-func (w *world) wroteLease(old, e member.Entry) {
+func (w *world) onLeaseWrite(old, e member.Entry) {
 	if e.Value == nil {
 		return
 	}
@@ -275,11 +275,11 @@ func (w *world) wroteLease(old, e member.Entry) {
 	}
 	if l.Revoked {
 		w.figures.Revoked++
-		w.tell("the lease of %s is revoked", strings.TrimPrefix(e.Key, quorum.LeasePrefix))
+		w.logEvent("the lease of %s is revoked", strings.TrimPrefix(e.Key, quorum.LeasePrefix))
 	}
 }
 
-func inWords(t *quorum.Table) string {
+func describeTable(t *quorum.Table) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "epoch %d, settled %d, %d members", t.Epoch, t.Finalized, len(t.Members))
 	for _, c := range t.Changes {

@@ -8,7 +8,7 @@ import (
 )
 
 // A bench is what one answer is made on. Connections share them, as most wait most of the time.
-type bench struct {
+type responder struct {
 	page writer
 	out  outlet
 }
@@ -21,7 +21,7 @@ type framing struct {
 	last          bool
 }
 
-func (b *bench) framing(r *request, v *visit, h *host) framing {
+func (b *responder) framing(r *request, v *visit, h *host) framing {
 	f := framing{chunked: !r.old && h.traits.has(Chunked) && v.ref.N%2 == 0, last: r.last || h.traits.has(Closing)}
 	text := v.ref.Kind != Image && len(b.page.pieces) > 0
 	f.gzip = text && r.gzip && h.traits.has(Gzip)
@@ -32,7 +32,7 @@ func (b *bench) framing(r *request, v *visit, h *host) framing {
 	return f
 }
 
-func (b *bench) head(a *answer, f framing, retry time.Duration) {
+func (b *responder) head(a *answer, f framing, retry time.Duration) {
 	out := append(b.out.buf, "HTTP/1.1 "...)
 	out = append(strconv.AppendInt(out, int64(a.status), 10), ' ')
 	out = append(append(out, http.StatusText(a.status)...), "\r\nServer: synthweb\r\n"...)
@@ -68,7 +68,7 @@ func appendField(b []byte, name, value string) []byte {
 	return append(append(append(b, name...), value...), "\r\n"...)
 }
 
-func (b *bench) body(f framing) {
+func (b *responder) body(f framing) {
 	if f.gzip {
 		b.page.gzipped(b.out.body)
 	} else {

@@ -16,7 +16,7 @@ type piece struct {
 	from, to int // in body.made where shared is nil
 }
 
-const storedMost = 0xffff // bytes that a stored deflate block holds
+const maxStoredBlock = 0xffff // bytes that a stored deflate block holds
 
 // A body is an answer's content in pieces, so that it can be sent plain or compressed without being put together first.
 type body struct {
@@ -57,7 +57,7 @@ func (b *body) size(gzipped bool) (n int) {
 		case gzipped && p.shared != nil:
 			n += len(p.shared.deflated)
 		case gzipped:
-			n += p.to - p.from + 5*((p.to-p.from+storedMost-1)/storedMost)
+			n += p.to - p.from + 5*((p.to-p.from+maxStoredBlock-1)/maxStoredBlock)
 		default:
 			n += len(b.raw(p))
 		}
@@ -90,7 +90,7 @@ func (b *body) gzipped(emit func([]byte)) {
 			continue
 		}
 		for len(raw) > 0 {
-			n := min(len(raw), storedMost)
+			n := min(len(raw), maxStoredBlock)
 			emit([]byte{0, byte(n), byte(n >> 8), ^byte(n), ^byte(n >> 8)})
 			emit(raw[:n])
 			raw = raw[n:]
@@ -101,9 +101,9 @@ func (b *body) gzipped(emit func([]byte)) {
 }
 
 const (
-	smallest = 256 // bytes of a block of the first size
-	sizes    = 6   // each twice the one before: 256 bytes to 8 KB
-	variants = 8
+	smallestBlock = 256 // bytes of a block of the first size
+	sizes         = 6   // each twice the one before: 256 bytes to 8 KB
+	variants      = 8
 )
 
 // A block is a stretch of page that many pages share, with its compressed form ready: a run of whole deflate blocks
@@ -119,7 +119,7 @@ func newBlocks(words [][]byte, d *dice.Dice) blocks {
 	var b blocks
 	for size := range b {
 		for v := range b[size] {
-			raw := filler(words, d, smallest<<size)
+			raw := filler(words, d, smallestBlock<<size)
 			b[size][v] = block{raw: raw, deflated: deflate(raw)}
 		}
 	}

@@ -52,7 +52,7 @@ func (c *conn) readHead() (int, error) {
 		if end := headEnd(c.buf); end > 0 {
 			return end, nil
 		}
-		if len(c.buf) >= headMost {
+		if len(c.buf) >= maxRequestHead {
 			return 0, errBadRequest
 		}
 		if err := c.read(); err != nil {
@@ -81,7 +81,7 @@ func (c *conn) wait(d time.Duration) bool {
 	end := time.Now().Add(d)
 	c.net.SetReadDeadline(end)
 	defer c.net.SetReadDeadline(time.Time{})
-	for len(c.buf) < headMost {
+	for len(c.buf) < maxRequestHead {
 		if err := c.read(); err != nil {
 			return os.IsTimeout(err)
 		}
@@ -119,7 +119,7 @@ func (c *conn) answer(r *request) bool {
 	v := visit{ref: c.s.web.locate(host, r.target), target: r.target, at: c.since}
 	c.s.tally.begin(&v, c.since)
 	h := &c.s.web.hosts[host]
-	latency := h.latency + c.s.lateness()
+	latency := h.latency + c.s.extraDelay()
 	if h.traits.has(Hanging) {
 		latency = never
 	}
@@ -143,7 +143,7 @@ func (c *conn) countAgent(name []byte) {
 
 // respond writes the answer to a request that is to have one.
 func (c *conn) respond(r *request, v *visit, h *host) bool {
-	b := c.s.benches.Get().(*bench)
+	b := c.s.benches.Get().(*responder)
 	defer c.s.benches.Put(b)
 	b.page.reset()
 	var a answer
@@ -176,7 +176,7 @@ func (c *conn) respond(r *request, v *visit, h *host) bool {
 	c.s.tally.end(v, a.status, now)
 	b.out.finish()
 	if whole && b.out.err != nil {
-		c.s.tally.torn(v)
+		c.s.tally.aborted(v)
 	}
 	c.log(v, a.status, whole && b.out.err == nil, now)
 	return b.out.err == nil && !f.last
@@ -209,7 +209,7 @@ func (c *conn) send(contentType string, body []byte) error {
 // tabs.
 func (c *conn) pages() (out []byte) {
 	for url := range c.s.truth().All(c.s.port) {
-		if w, ok := c.s.web.Writing(url); ok {
+		if w, ok := c.s.web.TextProfile(url); ok {
 			out = fmt.Appendf(out, "%s\t%s\t%s\n", url, w.Language, w.Charset)
 		}
 	}

@@ -8,11 +8,11 @@ import (
 
 // How a web lives: of its pages that have no children some come and go, and of all some change.
 const (
-	passing   = 400 // pages in a thousand, of those without children, that are not always there
-	passDays  = 20  // after which one is as it was
-	stayDays  = 14  // of these, that it is there
-	changing  = 300 // pages in a thousand that change
-	mostStays = 7   // days that one of these stays the same at most
+	transientPerMille = 400 // pages in a thousand, of those without children, that are not always there
+	transientCycle    = 20  // after which one is as it was
+	transientPresent  = 14  // of these, that it is there
+	changingPerMille  = 300 // pages in a thousand that change
+	maxUnchangedDays  = 7   // days that one of these stays the same at most
 )
 
 // firstDay is when pages changed last that never change.
@@ -20,26 +20,26 @@ var firstDay = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // alive reports whether a page is there on the web's day, and all that is made of it.
 func (w *Web) alive(r Ref) bool {
-	there, _ := w.turn(r)
+	there, _ := w.presence(r)
 	return there
 }
 
-// turn reports whether a resource is there on the web's day, and since which day it is or is not; 0 where that never
+// presence reports whether a resource is there on the web's day, and since which day it is or is not; 0 where that never
 // changes.
-func (w *Web) turn(r Ref) (there bool, since int) {
+func (w *Web) presence(r Ref) (there bool, since int) {
 	h := &w.hosts[r.Host]
 	if w.cfg.Day == 0 || r.N == 0 || h.dead || r.Kind >= Image || int(r.N)*fanout+1 < h.pages {
 		return true, 0
 	}
 	d := w.cfg.dice(r.Host, aboutLife, r.N)
-	if !d.Chance(passing) {
+	if !d.Chance(transientPerMille) {
 		return true, 0
 	}
-	day := (w.cfg.Day + d.Below(passDays)) % passDays
-	if day < stayDays {
+	day := (w.cfg.Day + d.Below(transientCycle)) % transientCycle
+	if day < transientPresent {
 		return true, max(0, w.cfg.Day-day)
 	}
-	return false, max(0, w.cfg.Day-(day-stayDays))
+	return false, max(0, w.cfg.Day-(day-transientPresent))
 }
 
 // edition counts a page's changes of text up to the web's day; the last was on the day since.
@@ -51,10 +51,10 @@ func (c *Config) edition(r Ref) (edition, since int) {
 		return c.Day, c.Day
 	}
 	d := c.dice(r.Host, aboutChange, r.N)
-	if !d.Chance(changing) {
+	if !d.Chance(changingPerMille) {
 		return 0, 0
 	}
-	stays := 1 + d.Below(mostStays)
+	stays := 1 + d.Below(maxUnchangedDays)
 	day := c.Day + d.Below(stays)
 	return day / stays, max(0, c.Day-day%stays)
 }
@@ -63,8 +63,8 @@ func (c *Config) edition(r Ref) (edition, since int) {
 func (w *Web) changed(r Ref) int {
 	r = r.shown()
 	_, last := w.cfg.edition(r)
-	for _, l := range w.ever(nil, r) {
-		_, since := w.turn(l.Ref)
+	for _, l := range w.permanentLinks(nil, r) {
+		_, since := w.presence(l.Ref)
 		last = max(last, since)
 	}
 	return last

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// together is how long connections must have been open at the same time to count as such: a client that closes one and
+// minOverlap is how long connections must have been open at the same time to count as such: a client that closes one and
 // opens another may be seen to do so in the wrong order.
-const together = 10 * time.Millisecond
+const minOverlap = 10 * time.Millisecond
 
 // slack is how much sooner than Crawl-delay a request may seem to come because the one before was noticed late.
 const slack = 10 * time.Millisecond
@@ -41,14 +41,14 @@ type hostState struct {
 func (h *hostTally) connect(n int, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.settle(now)
+	h.updateMostOpen(now)
 	h.open += n
 	h.changed = now
 }
 
-// settle takes note of the connections that have been open together up to now.
-func (h *hostTally) settle(now time.Time) {
-	if now.Sub(h.changed) >= together {
+// updateMostOpen takes note of the connections that have been open together up to now.
+func (h *hostTally) updateMostOpen(now time.Time) {
+	if now.Sub(h.changed) >= minOverlap {
 		h.mostOpen = max(h.mostOpen, h.open)
 	}
 }
@@ -142,6 +142,6 @@ func (h *hostTally) reset(now time.Time) {
 func (h *hostTally) state(now time.Time) hostState {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.settle(now)
+	h.updateMostOpen(now)
 	return h.hostState
 }

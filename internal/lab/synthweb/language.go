@@ -67,9 +67,9 @@ func Languages() (codes []string) {
 	return codes
 }
 
-// speak gives host i of a web in languages its tongue: its language goes by its number, and its script, too, so that
+// tongueOfHost gives host i of a web in languages its tongue: its language goes by its number, and its script, too, so that
 // each language has all of its scripts where it has as many hosts.
-func (c *Config) speak(i int) *tongue {
+func (c *Config) tongueOfHost(i int) *tongue {
 	if len(c.Languages) == 0 {
 		return universal()
 	}
@@ -79,8 +79,8 @@ func (c *Config) speak(i int) *tongue {
 	return tongueOf(code, scripts[i/len(c.Languages)%len(scripts)])
 }
 
-// guests are how many pages in a thousand of a web in languages are in another language than their host, in UTF-8.
-const guests = 40
+// foreignPerMille are how many pages in a thousand of a web in languages are in another language than their host, in UTF-8.
+const foreignPerMille = 40
 
 // tongue is what the page at r is written in.
 func (w *Web) tongue(r Ref) *tongue {
@@ -88,7 +88,7 @@ func (w *Web) tongue(r Ref) *tongue {
 	if len(w.cfg.Languages) < 2 || r.N == 0 {
 		return h.tongue
 	}
-	if d := w.cfg.dice(r.Host, aboutTongue, r.N); d.Chance(guests) {
+	if d := w.cfg.dice(r.Host, aboutTongue, r.N); d.Chance(foreignPerMille) {
 		code := w.cfg.Languages[d.Below(len(w.cfg.Languages))]
 		return tongueOf(code, script{code, "utf-8"})
 	}
@@ -96,25 +96,25 @@ func (w *Web) tongue(r Ref) *tongue {
 }
 
 // A Writing is what a page is written in.
-type Writing struct {
+type TextProfile struct {
 	Language, Charset string // as Config.Languages has it; WHATWG's name in lower case
 	Declared          bool   // the page or its header names the charset
 }
 
-// Writing tells what the page at a URL is written in, whatever its port; false if there is no page of a language.
-func (w *Web) Writing(rawURL string) (Writing, bool) {
+// TextProfile tells what the page at a URL is written in, whatever its port; false if there is no page of a language.
+func (w *Web) TextProfile(rawURL string) (TextProfile, bool) {
 	r, ok := w.refOf(rawURL)
 	if !ok || w.hosts[r.Host].silent() || !w.alive(r) {
-		return Writing{}, false
+		return TextProfile{}, false
 	}
 	switch r.Kind {
 	case Page, Refresh, Private, Script, Open, Flaky, Cut, Large, Copy, Session, Frame, Ghost:
 	default:
-		return Writing{}, false
+		return TextProfile{}, false
 	}
 	r = r.shown()
 	t := w.tongue(r)
-	return Writing{t.language, strings.ToLower(t.charset), t.language == "" || declared(r.N)}, t.language != ""
+	return TextProfile{t.language, strings.ToLower(t.charset), t.language == "" || declared(r.N)}, t.language != ""
 }
 
 // declared reports whether page n of a host in a language says its charset.
@@ -167,13 +167,13 @@ func newLanguage(code string, s script) *tongue {
 // notInWord is true of what ends a word, and of what servers and clients might write in other ways.
 func notInWord(r rune) bool { return !unicode.In(r, unicode.L, unicode.M) }
 
-const longest = 12 // characters of a word; scripts without spaces are cut into such
+const maxWordLength = 12 // characters of a word; scripts without spaces are cut into such
 
 func wordsOf(line string) (words []string) {
 	for _, word := range strings.FieldsFunc(line, notInWord) {
 		for word != "" {
 			head := word
-			if utf8.RuneCountInString(word) > longest {
+			if utf8.RuneCountInString(word) > maxWordLength {
 				head = cutWord(word)
 			}
 			words, word = append(words, head), word[len(head):]
@@ -186,7 +186,7 @@ func wordsOf(line string) (words []string) {
 func cutWord(word string) string {
 	n := 0
 	for i, r := range word {
-		if n++; n > longest/3 && !unicode.Is(unicode.M, r) {
+		if n++; n > maxWordLength/3 && !unicode.Is(unicode.M, r) {
 			return word[:i]
 		}
 	}
@@ -202,28 +202,28 @@ func encode(text, charset string) ([]byte, bool) {
 	if err != nil {
 		panic("synthweb: " + err.Error())
 	}
-	b, err := e.NewEncoder().Bytes([]byte(older(text, charset)))
+	b, err := e.NewEncoder().Bytes([]byte(withoutLaterChars(text, charset)))
 	if err == nil && charset == "iso-2022-jp" {
 		b = append(b, "\x1b(B"...) // back to ASCII, where markup is
 	}
 	return b, err == nil
 }
 
-// older writes a text without the characters that a charset never had, for which others were used.
-func older(text, charset string) string {
+// withoutLaterChars writes a text without the characters that a charset never had, for which others were used.
+func withoutLaterChars(text, charset string) string {
 	switch charset {
 	case "windows-1256", "iso-8859-6":
 		return strings.NewReplacer("\u06CC", "\u064A", "\u06C0", "\u0647").Replace(text) // Persian letters: Arabic ones
 	case "iso-8859-15":
 		return strings.NewReplacer("’", "'", "“", `"`, "”", `"`, "–", "-").Replace(text)
 	case "windows-1258":
-		return tones(text)
+		return splitTones(text)
 	}
 	return text
 }
 
-// tones puts the five tones of Vietnamese, which windows-1258 has as characters of their own, behind their letters.
-func tones(text string) string {
+// splitTones puts the five tones of Vietnamese, which windows-1258 has as characters of their own, behind their letters.
+func splitTones(text string) string {
 	var b strings.Builder
 	for _, r := range text {
 		letter, tone := "", ""

@@ -32,7 +32,7 @@ func TestAWebSpeaksAllLanguages(t *testing.T) {
 	seen := map[string]map[string]int{}
 	undeclared, guests := 0, 0
 	for url := range w.Truth(TruthOptions{}).All(80) {
-		wr, ok := w.Writing(url)
+		wr, ok := w.TextProfile(url)
 		if !ok {
 			continue
 		}

@@ -16,7 +16,7 @@ type link struct {
 // day. Resources that are not pages name nothing here: where redirects lead is told by target.
 func (w *Web) links(dst []link, r Ref) []link {
 	before := len(dst)
-	dst = w.ever(dst, r)
+	dst = w.permanentLinks(dst, r)
 	if w.cfg.Day == 0 {
 		return dst
 	}
@@ -24,8 +24,8 @@ func (w *Web) links(dst []link, r Ref) []link {
 	return dst[:before+len(slices.DeleteFunc(dst[before:], gone))]
 }
 
-// ever appends what the page at r names on any day.
-func (w *Web) ever(dst []link, r Ref) []link {
+// permanentLinks appends what the page at r names on any day.
+func (w *Web) permanentLinks(dst []link, r Ref) []link {
 	home, own := Ref{Host: r.Host}, Ref{Host: r.Host, N: r.N}
 	switch r.Kind {
 	case Page, Copy:
@@ -52,7 +52,7 @@ func (w *Web) pageLinks(dst []link, r Ref) []link {
 	dst = w.companions(dst, r, &d)
 	before := len(dst)
 	for child := int(r.N)*fanout + 1; child <= int(r.N)*fanout+fanout && child < h.pages; child++ {
-		dst = append(dst, link{w.entrance(Ref{Host: r.Host, N: uint32(child)}), byLink})
+		dst = append(dst, link{w.firstLink(Ref{Host: r.Host, N: uint32(child)}), byLink})
 	}
 	if r.N == 0 {
 		dst = w.hostLinks(dst, r.Host)
@@ -81,8 +81,8 @@ func (w *Web) companions(dst []link, r Ref, d *dice.Dice) []link {
 	return dst
 }
 
-// entrance is what the parent of a page names: the page, or something that leads to it.
-func (w *Web) entrance(page Ref) Ref {
+// firstLink is what the parent of a page names: the page, or something that leads to it.
+func (w *Web) firstLink(page Ref) Ref {
 	d := w.cfg.dice(page.Host, Hop, page.N)
 	for _, k := range [...]Kind{Hop, Refresh, Hop2, Hop3} {
 		if d.Chance(w.rates[k]) {

@@ -8,7 +8,7 @@ import (
 )
 
 // A door is a listener and the one host that it is for, -1 if there are several.
-type door struct {
+type listener struct {
 	net.Listener
 	host int
 }
@@ -27,8 +27,8 @@ func (s *Server) listen() error {
 	case n <= 0:
 		n = min(len(s.web.hosts), 256)
 	}
-	if n > mostAddresses {
-		return fmt.Errorf("serving the synthetic web: there are %d addresses, not %d", mostAddresses, n)
+	if n > maxAddresses {
+		return fmt.Errorf("serving the synthetic web: there are %d addresses, not %d", maxAddresses, n)
 	}
 	var err error
 	for range 10 { // a port that is free on one address may be taken on another
@@ -56,11 +56,11 @@ func (s *Server) listenOn(n int) error {
 		}
 		l, err := net.Listen("tcp4", netip.AddrPortFrom(addr, uint16(s.port)).String())
 		if err != nil {
-			s.closeDoors()
+			s.closeListeners()
 			return fmt.Errorf("serving the synthetic web: %w", err)
 		}
 		s.port = l.Addr().(*net.TCPAddr).Port
-		s.doors = append(s.doors, door{l, s.only(i, n)})
+		s.doors = append(s.doors, listener{l, s.only(i, n)})
 	}
 	return nil
 }
@@ -87,7 +87,7 @@ func (s *Server) only(i, n int) int {
 	return i
 }
 
-func (s *Server) closeDoors() {
+func (s *Server) closeListeners() {
 	for _, d := range s.doors {
 		d.Close()
 	}

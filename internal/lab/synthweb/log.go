@@ -58,19 +58,19 @@ func (s *Server) Log() Log {
 type Log []Request
 
 // A Meeting is a request that came to a host while another was under way there, or sooner after it than it should.
-type Meeting struct {
+type Overlap struct {
 	Before, Request Request
 	Gap             time.Duration // from the end of the one to the arrival of the other; 0: they overlap
 }
 
-// Meetings are the requests that came less than gap after the end of another to the same host, each with the one that
+// Overlaps are the requests that came less than gap after the end of another to the same host, each with the one that
 // ended last before it. Where they overlap or touch, Gap is 0.
-func (l Log) Meetings(gap time.Duration) (found []Meeting) {
+func (l Log) Overlaps(gap time.Duration) (found []Overlap) {
 	last := map[string]Request{} // by host, the one of those that came that ends last
 	for _, r := range l {
 		before, ok := last[r.Host]
 		if ok && r.At.Sub(before.End) < gap {
-			found = append(found, Meeting{before, r, max(0, r.At.Sub(before.End))})
+			found = append(found, Overlap{before, r, max(0, r.At.Sub(before.End))})
 		}
 		if !ok || r.End.After(before.End) {
 			last[r.Host] = r

@@ -30,7 +30,7 @@ func TestMeetings(t *testing.T) {
 		[4]any{"b", two, 30, 40},
 		[4]any{"a", one, 70, 80}, [4]any{"b", two, 49, 60})
 	var got []string
-	for _, m := range l.Meetings(10 * time.Millisecond) {
+	for _, m := range l.Overlaps(10 * time.Millisecond) {
 		got = append(got, fmt.Sprint(m.Request.Host, m.Before.Target, m.Request.Target, " ", m.Gap))
 	}
 	if want := []string{"a/0/2 0s", "a/0/3 5ms", "b/4/6 9ms"}; !slices.Equal(got, want) {

@@ -36,8 +36,8 @@ func (t *writer) page(r Ref, size int) {
 	filler := max(0, size-len(t.made)-90*len(t.links))
 	rest := t.links
 	for at := sizes - 1; at >= 0; at-- {
-		for ; filler >= smallest<<at; filler -= smallest << at {
-			n := len(rest) * (smallest << at) / filler
+		for ; filler >= smallestBlock<<at; filler -= smallestBlock << at {
+			n := len(rest) * (smallestBlock << at) / filler
 			t.paragraph(rest[:n])
 			rest = rest[n:]
 			t.filler(at)
@@ -57,7 +57,7 @@ func (t *writer) filler(size int) {
 		return
 	}
 	t.text("<p>")
-	for end := len(t.made) + smallest<<size; len(t.made) < end; {
+	for end := len(t.made) + smallestBlock<<size; len(t.made) < end; {
 		t.made = append(append(t.made, all[t.d.Below(len(all))]...), '\n')
 	}
 	t.text("</p>\n")

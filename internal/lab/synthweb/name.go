@@ -69,8 +69,8 @@ func (w *Web) hostOf(name string) (uint32, bool) {
 	return uint32(i), string(w.appendHost(buf[:0], uint32(i))) == label+domain
 }
 
-// mostAddresses is how many loopback addresses there are: 127.77.0.1 to 127.77.249.250.
-const mostAddresses = 250 * 250
+// maxAddresses is how many loopback addresses there are: 127.77.0.1 to 127.77.249.250.
+const maxAddresses = 250 * 250
 
 func loopback(i int) netip.Addr {
 	return netip.AddrFrom4([4]byte{127, 77, byte(i / 250), byte(1 + i%250)})
@@ -83,7 +83,7 @@ func loopbackIndex(addr netip.Addr) int {
 	}
 	a := addr.As4()
 	i := int(a[2])*250 + int(a[3]) - 1
-	if i < 0 || i >= mostAddresses || loopback(i) != addr {
+	if i < 0 || i >= maxAddresses || loopback(i) != addr {
 		return -1
 	}
 	return i

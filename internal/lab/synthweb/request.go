@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-const headMost = 16 << 10 // bytes of a request's head
+const maxRequestHead = 16 << 10 // bytes of a request's head
 
 var errBadRequest = errors.New("not a request that this server understands")
 

@@ -36,14 +36,14 @@ type Server struct {
 	truth   func() *Truth
 	addrs   []netip.Addr
 	port    int
-	doors   []door
+	doors   []listener
 	tls     *tls.Config // nil without
 	dns     *dnsServer
 	benches sync.Pool
 	log     *requestLog // nil without
 	running sync.WaitGroup
 	closed  chan struct{}
-	slowed  atomic.Pointer[slowness]
+	slowed  atomic.Pointer[delayConfig]
 
 	mu    sync.Mutex // guards what follows
 	conns map[net.Conn]struct{}
@@ -66,11 +66,11 @@ func Serve(ctx context.Context, w *Web, opts ServeOptions) (*Server, error) {
 	if err := s.listen(); err != nil {
 		return nil, err
 	}
-	s.benches.New = func() any { return &bench{page: writer{w: w, port: s.port}} }
+	s.benches.New = func() any { return &responder{page: writer{w: w, port: s.port}} }
 	if opts.DNS {
 		var err error
 		if s.dns, err = serveDNS(s, s.addrs[0]); err != nil {
-			s.closeDoors()
+			s.closeListeners()
 			return nil, err
 		}
 	}
@@ -83,7 +83,7 @@ func Serve(ctx context.Context, w *Web, opts ServeOptions) (*Server, error) {
 	return s, nil
 }
 
-func (s *Server) accept(d door) {
+func (s *Server) accept(d listener) {
 	for {
 		nc, err := d.Accept()
 		if err != nil {
@@ -94,11 +94,11 @@ func (s *Server) accept(d door) {
 				continue
 			}
 		}
-		s.running.Go(func() { s.attend(nc, d.host) })
+		s.running.Go(func() { s.serveConn(nc, d.host) })
 	}
 }
 
-func (s *Server) attend(nc net.Conn, host int) {
+func (s *Server) serveConn(nc net.Conn, host int) {
 	s.mu.Lock()
 	s.conns[nc] = struct{}{}
 	s.mu.Unlock()
@@ -131,7 +131,7 @@ func (s *Server) Close() error {
 	case <-s.closed:
 	default:
 		close(s.closed)
-		s.closeDoors()
+		s.closeListeners()
 		if s.dns != nil {
 			s.dns.close()
 		}
@@ -180,17 +180,17 @@ func (s *Server) Requests() (n int64) {
 }
 
 // A slowness is how much later answers come, but for those to so many requests.
-type slowness struct {
+type delayConfig struct {
 	but   int64
 	later time.Duration
 }
 
-// Slow makes all answers come so much later, but for those to the first requests, as Requests counts them: a crawl that
+// SetDelay makes all answers come so much later, but for those to the first requests, as Requests counts them: a crawl that
 // is to be met half done does not end before. It holds until the next call; 0 ends it.
-func (s *Server) Slow(but int64, later time.Duration) { s.slowed.Store(&slowness{but, later}) }
+func (s *Server) SetDelay(but int64, later time.Duration) { s.slowed.Store(&delayConfig{but, later}) }
 
-// lateness is how much later than usual an answer is to come.
-func (s *Server) lateness() time.Duration {
+// extraDelay is how much later than usual an answer is to come.
+func (s *Server) extraDelay() time.Duration {
 	if slow := s.slowed.Load(); slow != nil && slow.later > 0 && s.Requests() > slow.but {
 		return slow.later
 	}

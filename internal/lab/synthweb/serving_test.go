@@ -55,7 +55,7 @@ func TestTLSIsOfVersion13(t *testing.T) {
 }
 
 func TestEveryLoopbackAddressIsFoundAgain(t *testing.T) {
-	cfg := Clean(1, mostAddresses, mostAddresses)
+	cfg := Clean(1, maxAddresses, maxAddresses)
 	cfg.ByAddress = true
 	w := New(cfg)
 	for i := range w.hosts {
@@ -97,7 +97,7 @@ func TestTooManyAddresses(t *testing.T) {
 	for _, c := range []struct {
 		hosts int
 		opts  ServeOptions
-	}{{mostAddresses + 1, ServeOptions{}}, {2, ServeOptions{Addresses: 1}}} {
+	}{{maxAddresses + 1, ServeOptions{}}, {2, ServeOptions{Addresses: 1}}} {
 		if s, err := Serve(t.Context(), New(Config{Hosts: c.hosts, ByAddress: true}), c.opts); err == nil {
 			s.Close()
 			t.Errorf("%d hosts by address are served on %d", c.hosts, c.opts.Addresses)
@@ -163,12 +163,12 @@ func TestSlow(t *testing.T) {
 		}
 		return time.Since(began)
 	}
-	s.Slow(1, time.Hour)
+	s.SetDelay(1, time.Hour)
 	ask()
-	s.Slow(1, later)
+	s.SetDelay(1, later)
 	if took := ask(); took < later {
 		t.Errorf("the second answer takes %v", took)
 	}
-	s.Slow(0, 0)
+	s.SetDelay(0, 0)
 	ask()
 }

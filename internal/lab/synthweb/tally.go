@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	mostAgents   = 16
-	mostExamples = 5
+	maxAgents   = 16
+	maxExamples = 5
 )
 
 // A counter is one of a tally's plain counts.
@@ -135,8 +135,8 @@ func (t *tally) served(v *visit, status int, whole bool) {
 	}
 }
 
-// torn takes back that an answer went out to its end.
-func (t *tally) torn(v *visit) {
+// aborted takes back that an answer went out to its end.
+func (t *tally) aborted(v *visit) {
 	if id := t.w.id(v.ref); id >= 0 {
 		t.whole.remove(id)
 	}
@@ -148,7 +148,7 @@ func (t *tally) firstTry(r Ref) bool { return !t.tried.add(t.w.hosts[r.Host].fir
 func (t *tally) example(what string, v *visit) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.examples[what]) < mostExamples {
+	if len(t.examples[what]) < maxExamples {
 		url := t.w.cfg.scheme() + "://" + t.w.Host(int(v.ref.Host)) + string(v.target[:min(len(v.target), 256)])
 		t.examples[what] = append(t.examples[what], strings.ToValidUTF8(url, "?"))
 	}
@@ -163,7 +163,7 @@ func (t *tally) agent(name []byte) *atomic.Int64 {
 		return n
 	}
 	key := strings.ToValidUTF8(string(name[:min(len(name), 256)]), "?")
-	if len(t.agents) >= mostAgents {
+	if len(t.agents) >= maxAgents {
 		key = "others"
 	}
 	if t.agents[key] == nil {
@@ -233,6 +233,6 @@ func (t *tally) coverage(s *Score, truth *Truth) {
 func (t *tally) differences(examples map[string][]string, what string, pick func(word int) uint64) {
 	t.got.each(pick, func(id int) bool {
 		examples[what] = append(examples[what], t.w.URL(t.w.ref(id), t.w.cfg.usualPort()))
-		return len(examples[what]) < mostExamples
+		return len(examples[what]) < maxExamples
 	})
 }

@@ -23,21 +23,21 @@ type pathWord struct {
 	raw     []byte // in the tongue's charset
 }
 
-var universal = madeUp(
+var universal = syntheticTongue(
 	"utf-8",
 	"ba be ca co da de en er es fi ga gra in ka la lo ma mi na no or pa pré ra re ro sa si "+
 		"sta ta te ti tion u va ve vü za hé",
 )
 
 var legacies = []func() *tongue{
-	madeUp("windows-1251", "ба ве го да ет жи за ин ка ло ма на об по ра ст та ум фо ход че ши ый эк юг яр ние ска "+
+	syntheticTongue("windows-1251", "ба ве го да ет жи за ин ка ло ма на об по ра ст та ум фо ход че ши ый эк юг яр ние ска "+
 		"при про"),
-	madeUp("Shift_JIS", "あ い う か き く さ し た な に の は ま も や ら り る を ん カ サ タ ト ラ ン ソ 表 能 日 本 語 人"),
-	madeUp("GBK", "的 一 是 不 了 在 人 有 我 他 这 中 大 来 上 国 个 到 说 们 为 子 和 你 地 出 道 也 时 年 得 就"),
+	syntheticTongue("Shift_JIS", "あ い う か き く さ し た な に の は ま も や ら り る を ん カ サ タ ト ラ ン ソ 表 能 日 本 語 人"),
+	syntheticTongue("GBK", "的 一 是 不 了 在 人 有 我 他 这 中 大 来 上 国 个 到 说 们 为 子 和 你 地 出 道 也 时 年 得 就"),
 }
 
-// madeUp is a tongue of made-up words, made when it is first asked for.
-func madeUp(charset, syllables string) func() *tongue {
+// syntheticTongue is a tongue of made-up words, made when it is first asked for.
+func syntheticTongue(charset, syllables string) func() *tongue {
 	return sync.OnceValue(func() *tongue { return newTongue(charset, syllables) })
 }
 

@@ -63,7 +63,7 @@ func (t *Truth) offer(todo []Ref, r Ref) []Ref {
 		return todo
 	case t.opts.Within != nil && !t.opts.Within(t.w.Host(int(r.Host))):
 		return todo
-	case !t.opts.IgnoreRobots && t.w.hosts[r.Host].bars(r.Kind):
+	case !t.opts.IgnoreRobots && t.w.hosts[r.Host].forbids(r.Kind):
 		return todo
 	case t.set.add(id):
 		return todo
@@ -73,7 +73,7 @@ func (t *Truth) offer(todo []Ref, r Ref) []Ref {
 	return append(todo, r)
 }
 
-func (h *host) bars(k Kind) bool {
+func (h *host) forbids(k Kind) bool {
 	return h.traits.has(Shut) || h.traits.has(Failing) ||
 		kinds[k].barred && !h.traits.has(NoRobots) && !h.traits.has(Forbidden)
 }

@@ -37,8 +37,8 @@ func New(cfg Config) *Web {
 	for k, rate := range w.cfg.Kinds {
 		w.rates[k] = rate
 	}
-	w.addLiving()
-	w.addDead()
+	w.addLiveHosts()
+	w.addDeadHosts()
 	for i := range w.hosts {
 		h := &w.hosts[i]
 		h.first = w.total
@@ -47,18 +47,18 @@ func New(cfg Config) *Web {
 	return w
 }
 
-func (w *Web) addLiving() {
+func (w *Web) addLiveHosts() {
 	n := w.cfg.Hosts
 	w.hosts = make([]host, n)
 	for i, pages := range w.cfg.shares() {
 		d := w.cfg.dice(uint32(i), aboutLatency, 0)
-		w.hosts[i] = host{pages: pages, tongue: w.cfg.speak(i), latency: w.cfg.latency(&d)}
+		w.hosts[i] = host{pages: pages, tongue: w.cfg.tongueOfHost(i), latency: w.cfg.latency(&d)}
 	}
 	for t := range numTraits {
 		if t.dead() {
 			continue
 		}
-		sparse(w.cfg.count(t), n, dice.Hash(w.cfg.Seed, uint64(t)), func(i int) { w.give(&w.hosts[i], i, t) })
+		sparse(w.cfg.count(t), n, dice.Hash(w.cfg.Seed, uint64(t)), func(i int) { w.addTrait(&w.hosts[i], i, t) })
 	}
 }
 
@@ -70,7 +70,7 @@ func (c *Config) latency(d *dice.Dice) time.Duration {
 	return time.Duration(least + d.Unit()*span)
 }
 
-func (w *Web) give(h *host, i int, t Trait) {
+func (w *Web) addTrait(h *host, i int, t Trait) {
 	h.traits.put(t)
 	switch t {
 	case Legacy:
@@ -82,7 +82,7 @@ func (w *Web) give(h *host, i int, t Trait) {
 	}
 }
 
-func (w *Web) addDead() {
+func (w *Web) addDeadHosts() {
 	for t := range numTraits {
 		if !t.dead() {
 			continue

@@ -154,7 +154,7 @@ func TestForbiddenIsWhatRobotsSays(t *testing.T) {
 	w := New(Messy(2, 40, 400))
 	for id := 0; id < w.ids(); id += 7 {
 		r := w.ref(id)
-		if barred := w.hosts[r.Host].bars(r.Kind); barred != w.forbids(r.Host, w.appendPath(nil, r, false)) {
+		if barred := w.hosts[r.Host].forbids(r.Kind); barred != w.forbids(r.Host, w.appendPath(nil, r, false)) {
 			t.Fatalf("%s: kind says %v, path says %v", w.URL(r, 80), barred, !barred)
 		}
 	}

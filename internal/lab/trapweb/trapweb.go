@@ -37,8 +37,8 @@ type Score struct {
 	Robots int            `json:"robots"` // fetches of robots.txt, of which there is none
 }
 
-// InVain is how many fetches of pages brought nothing new.
-func (s Score) InVain() (n int) {
+// Wasted is how many fetches of pages brought nothing new.
+func (s Score) Wasted() (n int) {
 	for _, of := range s.Vain {
 		n += of
 	}
@@ -47,14 +47,14 @@ func (s Score) InVain() (n int) {
 
 // Waste is the part of all fetches of pages that brought nothing new.
 func (s Score) Waste() float64 {
-	all := s.Honest + s.First + s.InVain()
-	return float64(s.InVain()) / float64(max(all, 1))
+	all := s.Honest + s.First + s.Wasted()
+	return float64(s.Wasted()) / float64(max(all, 1))
 }
 
 func (s Score) String() string {
 	return fmt.Sprintf("%d honest pages, %d texts of traps, %d fetches in vain (%.1f %%: %v, %d twice), %d times "+
 		"robots.txt", s.Honest,
-		s.First, s.InVain(), 100*s.Waste(), s.Vain, s.Again, s.Robots)
+		s.First, s.Wasted(), 100*s.Waste(), s.Vain, s.Again, s.Robots)
 }
 
 // New makes the web of a seed with so many honest pages.

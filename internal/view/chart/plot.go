@@ -39,10 +39,10 @@ func (a *Axes) draw(b *strings.Builder) {
 	text(b, left, top-12, "start", `font-weight="bold"`, a.Title)
 	text(b, (left+width-right)/2, panel-6, "middle", "", a.X)
 	for _, v := range y.marks {
-		level(b, y.at(v), short(v))
+		level(b, y.at(v), shortNumber(v))
 	}
 	for _, v := range x.marks {
-		mark(b, x.at(v), short(v))
+		mark(b, x.at(v), shortNumber(v))
 	}
 	var ends []end
 	for i := range a.Curves {
@@ -131,5 +131,5 @@ func niceStepOf(least float64) float64 {
 	return power * niceStep(least/power)
 }
 
-// short is a number with as many digits as an axis needs.
-func short(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
+// shortNumber is a number with as many digits as an axis needs.
+func shortNumber(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }

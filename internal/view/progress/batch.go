@@ -70,27 +70,27 @@ func (s *Batch) clear() {
 	}
 }
 
-// say logs a line.
-func (s *Batch) say(text string, args ...any) { s.log(slog.LevelInfo, text, args...) }
+// info logs a line.
+func (s *Batch) info(text string, args ...any) { s.log(slog.LevelInfo, text, args...) }
 
 func (s *Batch) log(level slog.Level, text string, args ...any) {
 	s.lines <- func() { s.clear(); s.Log.Log(context.Background(), level, text, args...) }
 }
 
-// batchLogEvery is the interval of log lines without a terminal.
-const batchLogEvery = 30 * time.Second
+// batchLogInterval is the interval of log lines without a terminal.
+const batchLogInterval = 30 * time.Second
 
 func (s *Batch) progress(j *batch.JobInfo, p batch.Progress) {
 	f := func() {
 		if s.live == nil {
-			if now := time.Now(); now.Sub(s.last) >= batchLogEvery {
+			if now := time.Now(); now.Sub(s.last) >= batchLogInterval {
 				s.last = now
 				s.Log.Info(j.Job, "round", j.Round, "maps", fmt.Sprintf("%d/%d", p.MapsDone, p.Maps), "reduces",
 					fmt.Sprintf("%d/%d", p.ReducesDone, p.Reduces), "status", p.Status)
 			}
 			return
 		}
-		line := fmt.Sprintf("round %d: %s of %s  maps %d/%d", j.Round, j.Job, shortly(j.Collections), p.MapsDone, p.Maps)
+		line := fmt.Sprintf("round %d: %s of %s  maps %d/%d", j.Round, j.Job, shortList(j.Collections), p.MapsDone, p.Maps)
 		if p.Reduces > 0 {
 			line += fmt.Sprintf("  reduces %d/%d", p.ReducesDone, p.Reduces)
 		}
@@ -105,7 +105,7 @@ func (s *Batch) progress(j *batch.JobInfo, p batch.Progress) {
 	}
 }
 
-func shortly(group []*collection.Collection) string {
+func shortList(group []*collection.Collection) string {
 	if len(group) > 3 {
 		return stats.Count(len(group), "collections")
 	}
@@ -117,14 +117,14 @@ func (s *Batch) Listener() batch.Listener {
 	return batch.Listener{
 		Resumed: func(c *collection.Collection, st *batch.State) {
 			if st.Next.Job == "" {
-				s.say("done already", "collection", c.Code, "day", st.Date, "ended", st.Ended.Format(time.RFC3339))
+				s.info("done already", "collection", c.Code, "day", st.Date, "ended", st.Ended.Format(time.RFC3339))
 				return
 			}
-			s.say("going on", "collection", c.Code, "day", st.Date, "round", st.Next.Round, "job", st.Next.Job)
+			s.info("going on", "collection", c.Code, "day", st.Date, "round", st.Next.Round, "job", st.Next.Job)
 		},
-		JobBegan: func(j *batch.JobInfo) {
+		JobStarted: func(j *batch.JobInfo) {
 			if s.live == nil {
-				s.say("job", "round", j.Round, "job", j.Job, "collections", collection.Codes(j.Collections), "files", j.Inputs)
+				s.info("job", "round", j.Round, "job", j.Job, "collections", collection.Codes(j.Collections), "files", j.Inputs)
 			}
 		},
 		Progress: s.progress,
@@ -133,9 +133,9 @@ func (s *Batch) Listener() batch.Listener {
 			if r.Failed > 0 {
 				args = append(args, "failed_attempts", r.Failed)
 			}
-			if all := r.Counters.Get(batch.JobCrawl, batch.CounterThread); all > 0 {
+			if all := r.Counters.Get(batch.JobCrawl, batch.CounterThreadTime); all > 0 {
 				args = append(args, "requests", r.Counters.Get(batch.JobCrawl, "requests"), "idle_share",
-					fmt.Sprintf("%.0f%%", 100*float64(r.Counters.Get(batch.JobCrawl, batch.CounterIdle))/float64(all)))
+					fmt.Sprintf("%.0f%%", 100*float64(r.Counters.Get(batch.JobCrawl, batch.CounterIdleTime))/float64(all)))
 			}
 			if j.Job == batch.JobOptimize {
 				n := int64(0)
@@ -144,47 +144,47 @@ func (s *Batch) Listener() batch.Listener {
 				}
 				args = append(args, "new_urls", n)
 			}
-			s.say("done", args...)
+			s.info("done", args...)
 		},
 		Ended: func(c *collection.Collection, st *batch.State) {
-			s.say("day done", "collection", c.Code, "day", st.Date, "fetched", st.Count("pages"), "pages", st.Count("kept"))
+			s.info("day done", "collection", c.Code, "day", st.Date, "fetched", st.Count("pages"), "pages", st.Count("kept"))
 		},
 		Moved: func(c *collection.Collection, m *batch.Move) {
 			if m.To != "" {
-				s.say("a seed redirects: where to is in scope", "collection", c.Code, "seed", m.URL, "to", m.To)
+				s.info("a seed redirects: where to is in scope", "collection", c.Code, "seed", m.URL, "to", m.To)
 			}
 		},
-		Cut: func(c *collection.Collection, st *batch.State) {
+		RoundsCut: func(c *collection.Collection, st *batch.State) {
 			s.log(slog.LevelWarn, "rounds end though URLs are left: more than depth and redirects can make", "collection",
 				c.Code, "rounds", st.Cut)
 		},
 	}
 }
 
-// Scheduled returns what a scheduler reports runs to: they are logged.
-func (s *Batch) Scheduled() schedule.Listener {
+// ScheduleListener returns what a scheduler reports runs to: they are logged.
+func (s *Batch) ScheduleListener() schedule.Listener {
 	return schedule.Listener{
-		Sleeps: func(until time.Time, group []*collection.Collection) {
-			s.say("nothing to do", "until", until.Format(time.RFC3339), "then", shortly(group))
+		Idle: func(until time.Time, group []*collection.Collection) {
+			s.info("nothing to do", "until", until.Format(time.RFC3339), "then", shortList(group))
 		},
 		Missed: func(c *collection.Collection, due time.Time, times int, why string) {
 			s.log(slog.LevelWarn, "missed", "collection", c.Code, "times", times, "last", due.Format(time.RFC3339),
 				"why", why)
 		},
-		Began: func(day string, group []*collection.Collection, late time.Duration) {
+		Started: func(day string, group []*collection.Collection, late time.Duration) {
 			args := []any{"day", day, "collections", collection.Codes(group)}
 			if late > 0 {
 				args = append(args, "late", late.Round(time.Second).String())
 			}
-			s.say("run", args...)
+			s.info("run", args...)
 		},
 		Ended: func(day string, group []*collection.Collection, took time.Duration, err error) {
 			args := []any{"day", day, "collections", collection.Codes(group), "took", took.Round(time.Second).String()}
 			switch {
 			case err == nil:
-				s.say("run ended", args...)
+				s.info("run ended", args...)
 			case errors.Is(err, context.Canceled):
-				s.say("run interrupted: it goes on at the next start", args...)
+				s.info("run interrupted: it goes on at the next start", args...)
 			default:
 				s.log(slog.LevelError, "run failed: it goes on at the next run of that day, or the next start",
 					append(args, "error", err)...)

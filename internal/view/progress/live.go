@@ -114,7 +114,7 @@ func (l *Live) draw() {
 	s := l.status()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.body = l.render(s, l.meter.Show(s))
+	l.body = l.render(s, l.meter.Update(s))
 	_, _ = io.WriteString(l.out, l.erase()+l.body) // a view that cannot be shown is none
 	l.drawn = strings.Count(l.body, "\n")
 }
@@ -151,7 +151,7 @@ func (l *Live) render(s Status, r Rates) string {
 		stats.Bytes(int64(r.Bytes)), s.Totals.Failed)
 	row("  hosts  %d active, %d waiting, %d backing off", s.Frontier.Active, s.Frontier.Waiting, s.Frontier.Backing)
 	row("  URLs   %d waiting, %d known", s.Frontier.URLs, s.Known)
-	if c := s.Frontier.AddressQueue; c.Wait() >= longCrowd {
+	if c := s.Frontier.AddressQueue; c.Wait() >= longAddressWait {
 		row(
 			"  turns  %d hosts wait for theirs at %v, %v apart (--ip-delay); the last comes in %s",
 			c.Hosts,
@@ -160,7 +160,7 @@ func (l *Live) render(s Status, r Rates) string {
 			clock(c.Wait()),
 		)
 	}
-	if s.Seeds.comes() {
+	if s.Seeds.isLoading() {
 		row("  seeds  %d of %d taken in", s.Seeds.Taken, s.Seeds.All)
 	}
 	if o := s.Outage; o.Offline {

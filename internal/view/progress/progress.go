@@ -32,11 +32,11 @@ type Status struct {
 // Seeds say how far a file of seeds was taken in, and how many it has.
 type Seeds struct{ Taken, All int64 }
 
-func (s Seeds) comes() bool { return s.Taken < s.All }
+func (s Seeds) isLoading() bool { return s.Taken < s.All }
 
-// longCrowd is a wait for turns at an address from which on a person is told: what the crawl is slow for then is its
+// longAddressWait is a wait for turns at an address from which on a person is told: what the crawl is slow for then is its
 // own manners.
-const longCrowd = 10 * time.Second
+const longAddressWait = 10 * time.Second
 
 // Limits are what a crawl ends at; 0 is no limit.
 type Limits struct {
@@ -61,8 +61,8 @@ type Rates struct {
 	HasLeft      bool
 }
 
-// Show takes the next status in and returns the rates.
-func (m *Meter) Show(s Status) Rates {
+// Update takes the next status in and returns the rates.
+func (m *Meter) Update(s Status) Rates {
 	if m.history == nil {
 		m.first = s
 	}
@@ -76,12 +76,12 @@ func (m *Meter) Show(s Status) Rates {
 		r.Pages = float64(s.Totals.Pages-old.Totals.Pages) / secs
 		r.Bytes = float64(s.Totals.Bytes-old.Totals.Bytes) / secs
 	}
-	m.left(&r, s)
+	m.setTimeLeft(&r, s)
 	return r
 }
 
-// left sets the time until the first limit.
-func (m *Meter) left(r *Rates, s Status) {
+// setTimeLeft sets the time until the first limit.
+func (m *Meter) setTimeLeft(r *Rates, s Status) {
 	consider := func(d time.Duration) {
 		if d = max(d, 0); !r.HasLeft || d < r.Left {
 			r.Left, r.HasLeft = d, true
@@ -102,13 +102,13 @@ func seconds(s float64) time.Duration {
 	return time.Duration(min(s, 1e9) * float64(time.Second))
 }
 
-const logEvery = 10 * time.Second
+const logInterval = 10 * time.Second
 
 // Log writes a line every ten seconds until the context ends.
 func Log(ctx context.Context, log *slog.Logger, limits Limits, status func() Status) {
 	m := Meter{Limits: limits}
-	m.Show(status())
-	tick := time.NewTicker(logEvery)
+	m.Update(status())
+	tick := time.NewTicker(logInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -117,17 +117,17 @@ func Log(ctx context.Context, log *slog.Logger, limits Limits, status func() Sta
 		case <-tick.C:
 		}
 		s := status()
-		r := m.Show(s)
+		r := m.Update(s)
 		attrs := []any{
 			"pages", s.Totals.Pages, "pages_per_s", float64(int64(r.Pages*10+0.5)) / 10,
 			"bytes", s.Totals.Bytes, "bytes_per_s", int64(r.Bytes),
 			"hosts_active", s.Frontier.Active, "hosts_waiting", s.Frontier.Waiting, "hosts_backing_off", s.Frontier.Backing,
 			"urls_waiting", s.Frontier.URLs, "urls_known", s.Known, "errors", s.Totals.Failed,
 		}
-		if s.Seeds.comes() {
+		if s.Seeds.isLoading() {
 			attrs = append(attrs, "seeds_taken_in", s.Seeds.Taken, "seeds", s.Seeds.All)
 		}
-		if c := s.Frontier.AddressQueue; c.Wait() >= longCrowd {
+		if c := s.Frontier.AddressQueue; c.Wait() >= longAddressWait {
 			attrs = append(attrs, "hosts_at_one_address", c.Hosts, "address", c.Addr.String(), "ip_delay", c.Interval.String(),
 				"last_turn_in", c.Wait().Round(time.Second).String())
 		}

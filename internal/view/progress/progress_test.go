@@ -24,8 +24,8 @@ func at(sec int, pages, bytes int64) Status {
 
 func TestMeter(t *testing.T) {
 	m := Meter{Limits: Limits{Pages: 1000, Time: time.Hour}}
-	m.Show(at(0, 100, 0))
-	r := m.Show(at(5, 150, 5000))
+	m.Update(at(0, 100, 0))
+	r := m.Update(at(5, 150, 5000))
 	if r.Pages != 10 || r.Bytes != 1000 || r.Elapsed != 5*time.Second {
 		t.Errorf("got %+v", r)
 	}
@@ -33,7 +33,7 @@ func TestMeter(t *testing.T) {
 		t.Errorf("left %v, want what the pages need: 85s", r.Left)
 	}
 	for s := 6; s <= 60; s++ {
-		r = m.Show(at(s, 150, 5000))
+		r = m.Update(at(s, 150, 5000))
 	}
 	if r.Pages != 0 || r.Left != time.Hour-time.Minute {
 		t.Errorf("after a standstill: %+v", r)

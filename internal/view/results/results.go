@@ -55,7 +55,7 @@ const (
 	maxEntries = 200      // statements, tables, pictures
 	MaxFile    = 32 << 20 // bytes of a picture
 	maxPart    = 8 << 20  // bytes of a table that are read at once
-	mostIn     = 1000     // folders that are looked into
+	maxFolders = 1000     // folders that are looked into
 )
 
 // Write writes the file into a folder.
@@ -129,7 +129,7 @@ func Find(dir string) (dirs []string, err error) {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }() // it is only read
-	all, err := f.ReadDir(mostIn)
+	all, err := f.ReadDir(maxFolders)
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}

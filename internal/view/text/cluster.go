@@ -50,7 +50,7 @@ func Cluster(w io.Writer, c *inspect.Cluster, settings string, width int) {
 		return
 	}
 	printNodes(w, c, width)
-	for _, text := range []string{c.Forecast(), placeLine(c)} {
+	for _, text := range []string{c.Forecast(), uploadLine(c)} {
 		if text != "" {
 			fmt.Fprintln(w, text)
 		}
@@ -60,10 +60,10 @@ func Cluster(w io.Writer, c *inspect.Cluster, settings string, width int) {
 	}
 }
 
-// placeLine sums up the nodes' uploads; "" if their files stay with them.
-func placeLine(c *inspect.Cluster) string {
+// uploadLine sums up the nodes' uploads; "" if their files stay with them.
+func uploadLine(c *inspect.Cluster) string {
 	sum, some := stats.Uploads{}, false
-	var states placeStates
+	var states uploadSums
 	for i := range c.Nodes {
 		if u := c.Nodes[i].Uploads; u != nil {
 			some = true
@@ -79,16 +79,16 @@ func placeLine(c *inspect.Cluster) string {
 	if sum.Waiting > 0 {
 		text += fmt.Sprintf(", and %s (%s) on the way", stats.Count(sum.Waiting, "files"), stats.Bytes(sum.WaitSize))
 	}
-	return text + states.words()
+	return text + states.text()
 }
 
-// placeStates sums up the uploads of the nodes' states.
-type placeStates struct {
+// uploadSums sums up the uploads of the nodes' states.
+type uploadSums struct {
 	nodes, with int // whose states go there; that have a checkpoint there
 	sum         stats.UploadedState
 }
 
-func (p *placeStates) add(s *stats.UploadedState) {
+func (p *uploadSums) add(s *stats.UploadedState) {
 	if s == nil {
 		return
 	}
@@ -102,7 +102,7 @@ func (p *placeStates) add(s *stats.UploadedState) {
 	p.sum.InTransit, p.sum.CutBytes, p.sum.Kept = p.sum.InTransit+s.InTransit, p.sum.CutBytes+s.CutBytes, p.sum.Kept+s.Kept
 }
 
-func (p *placeStates) words() string {
+func (p *uploadSums) text() string {
 	if p.nodes == 0 {
 		return ""
 	}

@@ -20,20 +20,20 @@ func (s sheet) row(name, format string, args ...any) {
 	fmt.Fprintf(s, "%s\t%s\n", name, fmt.Sprintf(format, args...))
 }
 
-// some prints a row of a value, if there is one.
-func (s sheet) some(name, format, value string) {
+// rowIf prints a row of a value, if there is one.
+func (s sheet) rowIf(name, format, value string) {
 	if value != "" {
 		s.row(name, format, value)
 	}
 }
 
-// explanation prints what a crawl's folder contains about a URL.
-func (s sheet) explanation(x *inspect.Explanation, fate string) {
+// printExplanation prints what a crawl's folder contains about a URL.
+func (s sheet) printExplanation(x *inspect.Explanation, fate string) {
 	s.row("fate", "%s", fate)
 	if x.Unread > 0 {
 		s.row("disk", "has not answered for %v: this is what the crawl knows without it", x.Unread)
 	}
-	s.met(x)
+	s.printFound(x)
 	if x.Scope.In {
 		s.row("rules", "let it in: %s", x.Scope.Why)
 	} else {
@@ -52,19 +52,19 @@ func (s sheet) explanation(x *inspect.Explanation, fate string) {
 		}
 		s.row(name, "%s %s, by match %s", o.Setting, o.Value, o.Override)
 	}
-	s.waits(x)
-	s.ranking(x)
-	s.left(x)
+	s.printQueue(x)
+	s.printRanking(x)
+	s.printExcluded(x)
 	if x.Page != nil {
-		s.page(x.Page)
+		s.printPage(x.Page)
 	}
 	if x.Known != nil && !x.Known.Due.IsZero() {
 		s.row("due", "again at %s", Time(x.Known.Due))
 	}
 }
 
-// fateWords explain fates.
-var fateWords = map[inspect.Outcome]string{
+// outcomeText explain fates.
+var outcomeText = map[inspect.Outcome]string{
 	inspect.OutOfScope:  "links to it are only counted, by host",
 	inspect.Unknown:     "no page within reach has linked to it",
 	inspect.Parked:      "its host's robots.txt comes first",
@@ -77,7 +77,7 @@ var fateWords = map[inspect.Outcome]string{
 	inspect.Unaccounted: "it is just going from one place to another: ask again",
 }
 
-func fateLine(x *inspect.Explanation) string {
+func outcomeLine(x *inspect.Explanation) string {
 	if x.Fate == inspect.Unknown && x.Files {
 		return "unknown: no file says anything of it: it was not met, or it waits"
 	}
@@ -85,14 +85,14 @@ func fateLine(x *inspect.Explanation) string {
 		return fmt.Sprintf("unknown: no link to it was read, but %s %s more links than were read (links_cut in pages.jsonl)",
 			stats.Count(x.LinksCut, "pages"), stats.Either(x.LinksCut, "has", "have"))
 	}
-	if words := fateWords[x.Fate]; words != "" {
+	if words := outcomeText[x.Fate]; words != "" {
 		return string(x.Fate) + ": " + words
 	}
 	return string(x.Fate)
 }
 
-// met prints when the URL was found, and where.
-func (s sheet) met(x *inspect.Explanation) {
+// printFound prints when the URL was found, and where.
+func (s sheet) printFound(x *inspect.Explanation) {
 	switch {
 	case x.Known == nil && x.Unread > 0:
 		return
@@ -108,7 +108,7 @@ func (s sheet) met(x *inspect.Explanation) {
 	if x.Seed {
 		s.row("from", "the user: it is a seed")
 	} else {
-		s.some("from", "%s", x.From)
+		s.rowIf("from", "%s", x.From)
 	}
 }
 
@@ -132,8 +132,8 @@ func robotsLine(r *inspect.Robots) string {
 	return fmt.Sprintf("%s %s%s (of %s)", r.File, verdict, by, Time(r.Time))
 }
 
-// waits prints the URL's position in its host's queue, and the state of the host.
-func (s sheet) waits(x *inspect.Explanation) {
+// printQueue prints the URL's position in its host's queue, and the state of the host.
+func (s sheet) printQueue(x *inspect.Explanation) {
 	switch it := x.Waits; {
 	case x.Active:
 		s.row("waits", "not any more: it is being visited, for the %d. time", it.Tries+1)
@@ -148,7 +148,7 @@ func (s sheet) waits(x *inspect.Explanation) {
 	if x.Waits != nil && x.Waits.Deferred {
 		s.row("", "its pattern brought nothing new: it goes after the host's other URLs (kumo traps --help)")
 	}
-	s.some("given up", "%s", x.GivenUp)
+	s.rowIf("given up", "%s", x.GivenUp)
 	h := x.Host
 	if h == nil {
 		return
@@ -175,8 +175,8 @@ func (s sheet) waits(x *inspect.Explanation) {
 	}
 }
 
-// ranking prints the URL's importance and its reasons.
-func (s sheet) ranking(x *inspect.Explanation) {
+// printRanking prints the URL's importance and its reasons.
+func (s sheet) printRanking(x *inspect.Explanation) {
 	r := x.Ranking
 	if r == nil {
 		return
@@ -205,8 +205,8 @@ func (s sheet) ranking(x *inspect.Explanation) {
 	s.row("", "so it waits as if that were %.4g: by %s it is %.4g times as much", r.Importance*r.Factor, said, r.Factor)
 }
 
-// left prints why the URL was filtered, or may be.
-func (s sheet) left(x *inspect.Explanation) {
+// printExcluded prints why the URL was filtered, or may be.
+func (s sheet) printExcluded(x *inspect.Explanation) {
 	if m := x.Merge; m != nil {
 		except := ""
 		if m.Rule != "" {
@@ -229,14 +229,14 @@ func (s sheet) left(x *inspect.Explanation) {
 	}
 }
 
-// linksCutWords names the limits that leave links unread.
-var linksCutWords = map[page.LinksCut]string{
+// linksCutText names the limits that leave links unread.
+var linksCutText = map[page.LinksCut]string{
 	page.ByMemory:  "all of them need more memory than the crawl has for a page's links; see --memory",
 	page.ByEntries: "a sitemap or feed may have 50,000 entries",
 	page.ByLength:  "of an unpacked body only the beginning is read",
 }
 
-func (s sheet) page(p *inspect.Page) {
+func (s sheet) printPage(p *inspect.Page) {
 	if p.Status == 0 {
 		s.row("tried", "%s, without an answer", Time(p.Time))
 		return
@@ -246,11 +246,11 @@ func (s sheet) page(p *inspect.Page) {
 	} else {
 		s.row("fetched", "%s, status %d, %s, %s", Time(p.Time), p.Status, p.Type, stats.Count(p.Bytes, "bytes"))
 	}
-	s.some("recrawl", "%s", p.Recrawl)
-	s.some("leads to", "%s", p.Final)
-	s.some("digest", "%s", p.Digest)
-	s.some("same as", "%s: its record has the bytes, this one refers to it", p.Revisit)
-	s.some("links", "only the first were read: %s", linksCutWords[page.LinksCut(p.LinksCut)])
+	s.rowIf("recrawl", "%s", p.Recrawl)
+	s.rowIf("leads to", "%s", p.Final)
+	s.rowIf("digest", "%s", p.Digest)
+	s.rowIf("same as", "%s: its record has the bytes, this one refers to it", p.Revisit)
+	s.rowIf("links", "only the first were read: %s", linksCutText[page.LinksCut(p.LinksCut)])
 	if p.WARC != "" {
 		s.row("record", "warc/%s at byte %d", p.WARC, p.Offset)
 	}
@@ -264,13 +264,13 @@ type Explained struct {
 	Owner *inspect.Owned `json:"owner,omitempty"`
 	Links *inspect.Links `json:"links,omitempty"` // where the host is nobody's
 
-	Strategy string `json:"-"`
-	Asked    bool   `json:"-"` // the cluster
-	Unasked  error  `json:"-"` // why the cluster could not be asked
+	Strategy       string `json:"-"`
+	ClusterQueried bool   `json:"-"` // the cluster
+	ClusterErr     error  `json:"-"` // why the cluster could not be asked
 }
 
-// fate returns the URL's fate, considering the owner of its host.
-func (x *Explained) fate() string {
+// outcome returns the URL's fate, considering the owner of its host.
+func (x *Explained) outcome() string {
 	o, fate := x.Owner, x.Explanation.Fate
 	switch {
 	case x.Links != nil && x.Links.Links > 0 && fate == inspect.Unknown:
@@ -280,7 +280,7 @@ func (x *Explained) fate() string {
 	case o != nil && o.Here && o.State == inspect.HostParked && fate == inspect.Waiting:
 		return "waiting: no node reaches its host"
 	}
-	return fateLine(x.Explanation)
+	return outcomeLine(x.Explanation)
 }
 
 // Explain prints an explained URL.
@@ -288,23 +288,23 @@ func Explain(w io.Writer, x *Explained) error {
 	s := sheet{tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)}
 	s.row("url", "%s", x.URL)
 	if x.Explanation != nil {
-		s.explanation(x.Explanation, x.fate())
+		s.printExplanation(x.Explanation, x.outcome())
 	}
-	if x.Asked {
-		s.owner(x)
+	if x.ClusterQueried {
+		s.printOwner(x)
 	}
 	return s.Flush()
 }
 
-// owner prints the owner of the host.
-func (s sheet) owner(x *Explained) {
+// printOwner prints the owner of the host.
+func (s sheet) printOwner(x *Explained) {
 	o := x.Owner
 	switch {
-	case x.Unasked != nil:
-		s.row("owner", "not known: %v: name one with --join, and the cluster's secret with --secret-file", x.Unasked)
+	case x.ClusterErr != nil:
+		s.row("owner", "not known: %v: name one with --join, and the cluster's secret with --secret-file", x.ClusterErr)
 		return
 	case o == nil:
-		s.nobody(x)
+		s.printNoOwner(x)
 		return
 	case o.Gone:
 		s.row("owner", "%s, which is no member any more: others take over what it had", o.Node)
@@ -325,8 +325,8 @@ func (s sheet) owner(x *Explained) {
 	}
 }
 
-// nobody prints why the host has no owner.
-func (s sheet) nobody(x *Explained) {
+// printNoOwner prints why the host has no owner.
+func (s sheet) printNoOwner(x *Explained) {
 	l := x.Links
 	switch {
 	case l == nil || l.Links == 0:

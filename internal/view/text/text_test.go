@@ -184,27 +184,27 @@ func TestExplainedForPeople(t *testing.T) {
 		x    Explained
 		want string // "!" before a part: it is not there
 	}{
-		{Explained{Explanation: waits, Owner: &here, Asked: true}, "fate waiting\n|owner a, this node, since " +
+		{Explained{Explanation: waits, Owner: &here, ClusterQueried: true}, "fate waiting\n|owner a, this node, since " +
 			"2026-11-22T09:00:00Z\n|!that node knows"},
-		{Explained{Explanation: waits, Owner: &moved, Asked: true}, "this node, since 2026-11-22T09:00:00Z\n|reached; " +
+		{Explained{Explanation: waits, Owner: &moved, ClusterQueried: true}, "this node, since 2026-11-22T09:00:00Z\n|reached; " +
 			"moved there for load, from a node that had more to do"},
-		{Explained{Explanation: waits, Owner: &parked, Asked: true}, "fate waiting: no node reaches its host\n| parked: " +
+		{Explained{Explanation: waits, Owner: &parked, ClusterQueried: true}, "fate waiting: no node reaches its host\n| parked: " +
 			"nobody reaches it, tried once by all\n"},
-		{Explained{Explanation: unmet, Owner: &other, Asked: true}, "not known here: another node owns its host\n|owner " +
+		{Explained{Explanation: unmet, Owner: &other, ClusterQueried: true}, "not known here: another node owns its host\n|owner " +
 			"a, since|that node knows: kumo explain with its folder, on its machine (a.internal:7071)\n"},
-		{Explained{Explanation: unmet, Asked: true}, "unknown: no page within reach|owner nobody yet"},
+		{Explained{Explanation: unmet, ClusterQueried: true}, "unknown: no page within reach|owner nobody yet"},
 		{Explained{Explanation: cut}, "unknown: no link to it was read, but 2 pages have more links than were read"},
-		{Explained{Explanation: unmet, Asked: true, Strategy: "balance", Links: &inspect.Links{Links: 3, Nodes: 2}},
+		{Explained{Explanation: unmet, ClusterQueried: true, Strategy: "balance", Links: &inspect.Links{Links: 3, Nodes: 2}},
 			"not known here: it is not decided which node is to fetch its host\n|owner nobody yet: the master gives the host " +
 				"away when a node is about to be done|3 links to it wait on 2 nodes\n|!not said"},
-		{Explained{Explanation: unmet, Asked: true, Strategy: "hub", Links: &inspect.Links{Links: 1, Nodes: 1, Silent: 1}},
+		{Explained{Explanation: unmet, ClusterQueried: true, Strategy: "hub", Links: &inspect.Links{Links: 1, Nodes: 1, Silent: 1}},
 			"nobody yet: it is just being found out who reaches it\n|1 link to it waits on 1 node\n| 1 node has not said"},
-		{Explained{Asked: true, Strategy: "balance"}, "no node has met a link to its host, or the master is just deciding"},
-		{Explained{Owner: &taken, Asked: true}, "taken from a node that would have been done later"},
-		{Explained{Owner: &given, Asked: true}, "owner a, this node, since|!given"},
+		{Explained{ClusterQueried: true, Strategy: "balance"}, "no node has met a link to its host, or the master is just deciding"},
+		{Explained{Owner: &taken, ClusterQueried: true}, "taken from a node that would have been done later"},
+		{Explained{Owner: &given, ClusterQueried: true}, "owner a, this node, since|!given"},
 		{Explained{Explanation: unmet}, "unknown: no page within reach|!owner"},
-		{Explained{Owner: &gone, Asked: true}, "owner a~1, which is no member any more|!fate|!that node knows"},
-		{Explained{Explanation: unmet, Asked: true, Unasked: errors.New("no node with a server is at 127.0.0.1:1")},
+		{Explained{Owner: &gone, ClusterQueried: true}, "owner a~1, which is no member any more|!fate|!that node knows"},
+		{Explained{Explanation: unmet, ClusterQueried: true, ClusterErr: errors.New("no node with a server is at 127.0.0.1:1")},
 			"owner not known: no node with a server is at 127.0.0.1:1: name one with --join"},
 	} {
 		var b strings.Builder

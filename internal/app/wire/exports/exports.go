@@ -51,15 +51,15 @@ var ErrFormat = errors.New("unknown format")
 
 // Run exports a crawl, which must not be running.
 func Run(ctx context.Context, x Export) (_ *export.Report, err error) {
-	if !slices.Contains(Formats(), x.Form) {
-		return nil, advice.Usage("%q: %w", x.Form, ErrFormat)
+	if !slices.Contains(Formats(), x.Format) {
+		return nil, advice.Usage("%q: %w", x.Format, ErrFormat)
 	}
 	if x.Condition != "" {
 		condition, err := where.Parse(x.Condition)
 		if err != nil {
 			return nil, advice.Usage("--where %w", err)
 		}
-		x.Where = condition.Judge
+		x.Where = condition.Matcher
 	}
 	f := folder.At(x.Crawl, vfs.OS) // the settings are here, even if other files are not
 	if !f.IsCrawl() && !f.HasOutputs() {
@@ -74,10 +74,10 @@ func Run(ctx context.Context, x Export) (_ *export.Report, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if x.Form == "parquet" {
+	if x.Format == "parquet" {
 		x.Texts = vfs.OS // extracting the texts again is faster than downloading text.jsonl
 	}
-	if x.Form == "wacz" && filepath.Ext(x.Dir) == ".wacz" {
+	if x.Format == "wacz" && filepath.Ext(x.Dir) == ".wacz" {
 		return x.file(ctx)
 	}
 	return x.folder(ctx)
@@ -86,7 +86,7 @@ func Run(ctx context.Context, x Export) (_ *export.Report, err error) {
 // folder exports to a folder.
 func (x *Export) folder(ctx context.Context) (*export.Report, error) {
 	r, err := export.Run(ctx, x.Config, func(to *target.Folder) (export.Exporter, error) { return x.exporter(ctx, to) })
-	if errors.Is(err, captures.ErrNone) {
+	if errors.Is(err, captures.ErrNoRecords) {
 		err = fmt.Errorf("%s: %w", x.Crawl, err)
 	}
 	return r, err
@@ -142,7 +142,7 @@ func hasSame(a, b string) (bool, error) {
 }
 
 func (x *Export) exporter(ctx context.Context, to *target.Folder) (export.Exporter, error) {
-	switch x.Form {
+	switch x.Format {
 	case "site":
 		return site.New(to, site.Config{Canon: x.Canon, Start: x.Start, Temp: x.Temp})
 	case "parquet":
@@ -158,5 +158,5 @@ func (x *Export) exporter(ctx context.Context, to *target.Folder) (export.Export
 	case "sitemap":
 		return sitemap.New(to, x.Temp, sitemap.Protocol)
 	}
-	return table.New(ctx, to, table.Form(x.Form))
+	return table.New(ctx, to, table.Format(x.Format))
 }

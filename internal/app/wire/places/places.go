@@ -33,7 +33,7 @@ func Open(ctx context.Context, name string) (place.Place, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := place.Ask(ctx, p); err != nil {
+	if err := place.Probe(ctx, p); err != nil {
 		if c, is := p.(io.Closer); is {
 			err = errors.Join(err, c.Close())
 		}

@@ -73,7 +73,7 @@ func Compare(ctx context.Context, x Export, differs func(Difference, string)) (_
 	add := func(who byte, url string, at time.Time) error {
 		return sorter.Add(0, []byte(url), binary.BigEndian.AppendUint64([]byte{who}, uint64(at.Unix())))
 	}
-	cfg := records.Config{Crawl: x.Crawl, Saw: func(c *captures.Capture) error {
+	cfg := records.Config{Crawl: x.Crawl, Preview: func(c *captures.Capture) error {
 		if c.Body != nil {
 			return add(unchanged, c.URL, c.Time)
 		}

@@ -36,6 +36,6 @@ func Follow(ctx context.Context, dir, at string, patience time.Duration, failed 
 		return nil, err
 	}
 	return follow.New(follow.Config{Dir: dir, Disk: vfs.OS, Name: sink.Redact(at), Now: time.Now, Wait: sink.Sleep,
-		Patience: patience, Failed: failed, Works: works,
+		Patience: patience, OnFailure: failed, OnRecovery: works,
 		Open: func(ctx context.Context) (sink.Sink, error) { return Open(ctx, at, io.Discard) }}), nil
 }

@@ -51,11 +51,11 @@ func FollowIndex(dir string, said func(error)) *follow.Follower {
 // followIndex returns a follower that writes the index in folder at for the crawl in dir on disk.
 func followIndex(disk vfs.FS, dir, at string, said func(error), text textOf,
 	hold func() (io.Closer, error)) *follow.Follower {
-	return follow.New(follow.Config{Dir: dir, Disk: disk, Name: indexName, Note: filepath.Join(at, positionName),
-		Gather: indexBatchDelay,
-		Rest:   "kumo index", Hold: hold, Now: time.Now, Wait: sink.Sleep, Patience: 10 * time.Second, Failed: said,
-		Anew: func() error { return fulltext.Remove(vfs.OS, at) },
-		ID:   func() (string, error) { return fulltext.ID(vfs.OS, at) },
+	return follow.New(follow.Config{Dir: dir, Disk: disk, Name: indexName, PositionFile: filepath.Join(at, positionName),
+		BatchDelay:    indexBatchDelay,
+		ResumeCommand: "kumo index", Lock: hold, Now: time.Now, Wait: sink.Sleep, Patience: 10 * time.Second, OnFailure: said,
+		OnRestart: func() error { return fulltext.Remove(vfs.OS, at) },
+		ID:        func() (string, error) { return fulltext.ID(vfs.OS, at) },
 		Open: func(context.Context) (sink.Sink, error) {
 			x, err := fulltext.Open(vfs.OS, at)
 			if err != nil {
@@ -68,7 +68,7 @@ func followIndex(disk vfs.FS, dir, at string, said func(error), text textOf,
 // rebuildIfDamaged adds sink.ErrLost to the error if the index is damaged, so that the follower rebuilds it.
 func rebuildIfDamaged(err error) error {
 	if fulltext.IsDamaged(err) {
-		return errors.Join(sink.ErrLost, err)
+		return errors.Join(sink.ErrDataLost, err)
 	}
 	return err
 }
@@ -193,7 +193,7 @@ func Index(ctx context.Context, x Indexing) (_ *Indexed, err error) {
 		return nil, err
 	}
 	flw := followIndex(x.Disk, x.Crawl, at, x.Warn, textsOf(x.Disk, x.Crawl), nil)
-	if err := errors.Join(flw.Begin(), flw.Look()); err != nil {
+	if err := errors.Join(flw.Begin(), flw.FollowStatic()); err != nil {
 		return nil, err
 	}
 	flw.End()
@@ -219,7 +219,7 @@ func Index(ctx context.Context, x Indexing) (_ *Indexed, err error) {
 	}
 	r := &Indexed{Pages: flw.Status().Sent}
 	in, err := fulltext.OpenReader(vfs.OS, at)
-	if errors.Is(err, fulltext.ErrNone) { // there are no pages
+	if errors.Is(err, fulltext.ErrNoIndex) { // there are no pages
 		return r, nil
 	}
 	if err != nil {

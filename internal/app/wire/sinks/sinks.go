@@ -104,7 +104,7 @@ func Run(ctx context.Context, x Export) (_ *Report, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	retry := &sink.Retry{Wait: sink.Sleep, Now: time.Now, Most: maxRetryTime, Failed: x.OnWait}
+	retry := &sink.Retry{Wait: sink.Sleep, Now: time.Now, MaxTime: maxRetryTime, Failed: x.OnWait}
 	if retry.Sink, err = Open(ctx, x.Sink, x.Out); err != nil { // no retries before the first connection
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func Run(ctx context.Context, x Export) (_ *Report, err error) {
 	r := &Report{After: n.After}
 	cfg := records.Config{Sink: retry, Crawl: x.Crawl, Temp: x.Temp, After: n.After}
 	kept := time.Time{}
-	cfg.Reached = func(url string, put int64) error {
+	cfg.Acknowledged = func(url string, put int64) error {
 		n.After, r.Sent = url, put
 		if now := time.Now(); now.Sub(kept) >= time.Second {
 			kept = now
@@ -154,7 +154,7 @@ func (x *Export) condition() (export.Condition, error) {
 	if err != nil {
 		return nil, advice.Usage("--where %w", err)
 	}
-	return c.Judge, nil
+	return c.Matcher, nil
 }
 
 // openShared locks a crawl's folder for reading.
@@ -174,7 +174,7 @@ func openShared(crawl string) (*folder.Folder, error) {
 func run(ctx context.Context, x *Export, condition export.Condition, cfg records.Config) (*export.Report, error) {
 	r, err := export.Run(ctx, export.Config{Crawl: x.Crawl, Temp: x.Temp, Texts: vfs.OS, Progress: x.Progress,
 		Where: condition}, func(*target.Folder) (export.Exporter, error) { return records.New(ctx, cfg) })
-	if errors.Is(err, captures.ErrNone) {
+	if errors.Is(err, captures.ErrNoRecords) {
 		err = fmt.Errorf("%s: %w", x.Crawl, err)
 	}
 	return r, err

@@ -63,8 +63,8 @@ func makePlace(ctx context.Context, name string) (place.Place, error) {
 
 // probe checks whether a location is reachable. late is a temporary error.
 func probe(ctx context.Context, p place.Place) (late, err error) {
-	err = place.Ask(ctx, p)
-	if place.Passes(err) && ctx.Err() == nil {
+	err = place.Probe(ctx, p)
+	if place.IsTransient(err) && ctx.Err() == nil {
 		return err, nil
 	}
 	return nil, err
@@ -119,7 +119,7 @@ type Config struct {
 	Wait          time.Duration       // maximum wait for a failing location after the run
 	Failed, Works func(stats.Uploads) // called when the location fails, and works again
 	// called when the node's log is truncated to the part after the uploaded state; may be nil
-	Cut func(upload.Cut)
+	Cut func(upload.TrimStats)
 }
 
 // An Upload uploads the record files of one run of a crawl.
@@ -127,7 +127,7 @@ type Upload struct {
 	cfg   upload.Config
 	place place.Place // for reading
 	wait  time.Duration
-	cut   func(upload.Cut)
+	cut   func(upload.TrimStats)
 	up    atomic.Pointer[upload.Uploader] // nil until the crawl is opened
 	// Uploads the node's state; nil: it is not uploaded.
 	states *upload.States
@@ -147,13 +147,13 @@ func New(ctx context.Context, j *job.Job, cfg Config) (*Upload, error) {
 		return nil, err
 	}
 	u := &Upload{place: p, wait: cfg.Wait, cut: cfg.Cut, cfg: upload.Config{Place: p, URL: cfg.Place, Dir: j.Dir,
-		Crawl: j.Name, Grow: growingFiles(), First: settings.Name, Fresh: j.Fresh, Drop: !cfg.KeepLocal, Failed: cfg.Failed,
-		Works: cfg.Works}}
+		Crawl: j.Name, Grow: growingFiles(), First: settings.Name, Fresh: j.Fresh, RemoveUploaded: !cfg.KeepLocal, Failed: cfg.Failed,
+		Recovered: cfg.Works}}
 	if err := u.check(ctx); err != nil {
 		return nil, errors.Join(err, closePlace(p))
 	}
 	j.Upload = &job.Upload{Overlay: func(disk vfs.FS) (vfs.FS, error) { return u.overlay(ctx, disk) },
-		Closed: func() { u.up.Load().Look() }, Durable: func(marks []store.Mark) { u.up.Load().Durable(marks) },
+		Closed: func() { u.up.Load().FileClosed() }, Durable: func(marks []store.Mark) { u.up.Load().Durable(marks) },
 		Status: u.Status}
 	return u, nil
 }
@@ -165,15 +165,15 @@ func (u *Upload) check(ctx context.Context) error {
 	}
 	err := upload.CheckHere(u.cfg)
 	if err == nil {
-		u.cfg.Late, err = probe(ctx, u.place)
+		u.cfg.Unreachable, err = probe(ctx, u.place)
 	}
-	if err != nil || u.cfg.Late != nil {
+	if err != nil || u.cfg.Unreachable != nil {
 		return err
 	}
 	soon := u.cfg
-	soon.Place = place.Prompt(u.place)
-	if err = upload.Check(ctx, soon); place.Passes(err) && ctx.Err() == nil {
-		u.cfg.Late, err = err, nil
+	soon.Place = place.FailFast(u.place)
+	if err = upload.Check(ctx, soon); place.IsTransient(err) && ctx.Err() == nil {
+		u.cfg.Unreachable, err = err, nil
 	}
 	return err
 }
@@ -202,7 +202,7 @@ func (u *Upload) overlay(ctx context.Context, disk vfs.FS) (vfs.FS, error) {
 		return nil, err
 	}
 	u.up.Store(up)
-	return away.Over(context.WithoutCancel(ctx), disk, u.cfg.Dir, u.place, up.Manifest()), nil
+	return away.NewOverlay(context.WithoutCancel(ctx), disk, u.cfg.Dir, u.place, up.Manifest()), nil
 }
 
 // Start starts the upload. The crawl must be open. The upload ends at once when ctx does. The caller must call Finish
@@ -222,7 +222,7 @@ func (u *Upload) Start(ctx context.Context) {
 // Cut also uploads checkpoints of the node's state, and truncates its log to the part after them; see upload.States.
 // Call it before Start.
 func (u *Upload) Cut(log journal.Shipped, warn func(error)) func(at, relies journal.Position, marks []store.Mark) {
-	u.states = u.up.Load().States(upload.StatesConfig{Log: log, Warn: warn, Told: u.cut})
+	u.states = u.up.Load().States(upload.StatesConfig{Log: log, Warn: warn, OnTrim: u.cut})
 	return u.states.Checkpoint
 }
 
@@ -235,7 +235,7 @@ func (u *Upload) RemoveStates(ctx context.Context) error {
 		u.stopStates()
 		u.stateUploads.Wait()
 	}
-	return u.states.Forget(ctx)
+	return u.states.RemoveAll(ctx)
 }
 
 // interruptGrace is how long the upload continues after the run was interrupted.
@@ -290,9 +290,9 @@ func (u *Upload) Close() (err error) {
 // then.
 func (u *Upload) Unreachable() error {
 	if up := u.up.Load(); up != nil {
-		return up.Late()
+		return up.NotReady()
 	}
-	return u.cfg.Late
+	return u.cfg.Unreachable
 }
 
 // Has reports whether a file of the crawl is uploaded and in the manifest.
@@ -326,7 +326,7 @@ func openFolder(ctx context.Context, dir string) (*Source, error) {
 	if s.place, _, err = reachPlace(ctx, l.URL); err != nil { // not contacted: local files can be read without it
 		return nil, err
 	}
-	s.Disk = away.Over(ctx, vfs.OS, dir, s.place, there)
+	s.Disk = away.NewOverlay(ctx, vfs.OS, dir, s.place, there)
 	return s, nil
 }
 
@@ -403,7 +403,7 @@ func ReadManifest(ctx context.Context, name string) (there *away.Manifest, err e
 	defer func() { err = errors.Join(err, closePlace(p)) }()
 	mark, err := away.ReadMark(ctx, p)
 	switch {
-	case errors.Is(err, away.ErrUnreadable):
+	case errors.Is(err, away.ErrMarkUnreadable):
 	case err != nil:
 		return nil, err
 	case mark == nil:
@@ -437,7 +437,7 @@ func DropState(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(place.Prompt(p).Remove(ctx, away.StateDir), closePlace(p))
+	return errors.Join(place.FailFast(p).Remove(ctx, away.StateDir), closePlace(p))
 }
 
 func closePlace(p place.Place) error {
@@ -477,7 +477,7 @@ func OpenSource(ctx context.Context, name string) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Source{Dir: dir, Disk: away.Alone(ctx, vfs.OS, dir, p, there), Remote: true, place: p, manifest: there}
+	s := &Source{Dir: dir, Disk: away.NewRemote(ctx, vfs.OS, dir, p, there), Remote: true, place: p, manifest: there}
 	if err := os.WriteFile(filepath.Join(dir, settings.Name), config, 0o600); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}

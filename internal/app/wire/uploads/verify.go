@@ -31,7 +31,7 @@ func (s *Source) Verify(ctx context.Context, dir string, cfg verify.Config) (*ve
 		return nil, err
 	}
 	_, ended := s.manifest.Get("report.json")
-	parts := s.manifest.InParts()
+	parts := s.manifest.HasParts()
 	cfg.Incomplete = parts || !ended // the crawl is running, or a node was lost
 	cfg.NoLists = !parts && (!ended || waits != nil && s.hasOldLists(waits.since))
 	if waits != nil && !cfg.Moved {
@@ -134,7 +134,7 @@ type pendingFiles struct {
 // pending describes the files that an unfinished upload has left; nil: none.
 func (s *Source) pending(ctx context.Context) (*pendingFiles, error) {
 	m, err := away.ReadMark(ctx, s.place)
-	if errors.Is(err, away.ErrUnreadable) {
+	if errors.Is(err, away.ErrMarkUnreadable) {
 		return nil, nil
 	}
 	if m == nil || !m.Open || err != nil {
@@ -158,7 +158,7 @@ func (s *Source) pending(ctx context.Context) (*pendingFiles, error) {
 			"uploaded are lost with it", m.Folder)
 		return w, nil
 	}
-	names, bytes, err := upload.Waiting(vfs.OS, m.Folder, growingFiles(), s.manifest)
+	names, bytes, err := upload.Pending(vfs.OS, m.Folder, growingFiles(), s.manifest)
 	if err != nil {
 		return nil, err
 	}

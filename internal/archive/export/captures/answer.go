@@ -19,21 +19,21 @@ import (
 // MaxBody is how many bytes of a body are given. What is longer is cut off.
 const MaxBody = 1 << 30
 
-// An ErrRecord is a record that cannot be read. It says which.
-type ErrRecord struct {
-	Place
+// An RecordError is a record that cannot be read. It says which.
+type RecordError struct {
+	Location
 	Err error
 }
 
-func (e *ErrRecord) Error() string {
+func (e *RecordError) Error() string {
 	return fmt.Sprintf("the record at %d of warc/%s cannot be read: %v", e.Offset, e.File, e.Err)
 }
 
-func (e *ErrRecord) Unwrap() error { return e.Err }
+func (e *RecordError) Unwrap() error { return e.Err }
 
-// Answer reads a capture's answer: head, and body without transfer and content codings. Truncated and Malformed say
-// what it lacks. What cannot be read is an [ErrRecord].
-func (r *Reader) Answer(c *Capture) (*page.Response, error) {
+// ReadResponse reads a capture's answer: head, and body without transfer and content codings. Truncated and Malformed say
+// what it lacks. What cannot be read is an [RecordError].
+func (r *Reader) ReadResponse(c *Capture) (*page.Response, error) {
 	head, err := r.files.record(c.Head)
 	if err != nil {
 		return nil, err
@@ -57,21 +57,21 @@ func (r *Reader) Answer(c *Capture) (*page.Response, error) {
 }
 
 // read fills resp from a record, with its header fields or with the body alone.
-func (r *Reader) read(resp *page.Response, rec *warc.Record, at Place, fields bool) error {
+func (r *Reader) read(resp *page.Response, rec *warc.Record, at Location, fields bool) error {
 	answer, err := rec.Response()
 	if err != nil {
-		return &ErrRecord{at, err}
+		return &RecordError{at, err}
 	}
 	defer answer.Body.Close()
 	if fields {
 		resp.Header = answer.Header
 	}
-	resp.Payload, err = io.ReadAll(io.LimitReader(answer.Body, r.most))
+	resp.Payload, err = io.ReadAll(io.LimitReader(answer.Body, r.maxBody))
 	if err != nil && resp.Truncated == page.Whole {
 		resp.Malformed = err.Error() // what there is of it will do
 	}
 	coded := page.Response{URL: resp.URL, Header: answer.Header, Payload: resp.Payload}
-	if err := fetch.Decode(&coded, r.most); err != nil {
+	if err := fetch.Decode(&coded, r.maxBody); err != nil {
 		resp.Malformed = err.Error()
 	}
 	resp.Body = coded.Body
@@ -90,11 +90,11 @@ func Redirects(status int) bool {
 
 // files are the WARC files, a few of them open.
 type files struct {
-	disk vfs.FS
-	dir  string
-	open map[string]*file
-	turn int64
-	most int64 // bytes of a record
+	disk      vfs.FS
+	dir       string
+	open      map[string]*file
+	turn      int64
+	maxRecord int64 // bytes of a record
 }
 
 type file struct {
@@ -103,25 +103,25 @@ type file struct {
 	used int64
 }
 
-const mostOpen = 16 // files, each with two buffers
+const maxOpenFiles = 16 // files, each with two buffers
 
 func newFiles(disk vfs.FS, dir string, most int64) *files {
-	return &files{disk: disk, dir: filepath.Join(dir, "warc"), open: map[string]*file{}, most: most}
+	return &files{disk: disk, dir: filepath.Join(dir, "warc"), open: map[string]*file{}, maxRecord: most}
 }
 
 // record reads a record. It is valid until the next.
-func (f *files) record(at Place) (*warc.Record, error) {
+func (f *files) record(at Location) (*warc.Record, error) {
 	in, err := f.reader(at.File)
 	if err != nil {
-		return nil, &ErrRecord{at, err}
+		return nil, &RecordError{at, err}
 	}
 	in.SeekTo(at.Offset)
 	rec, err := in.Next()
 	if err != nil {
-		return nil, &ErrRecord{at, err}
+		return nil, &RecordError{at, err}
 	}
 	if n, err := strconv.ParseInt(rec.Fields["Content-Length"], 10, 64); err != nil || n != int64(len(rec.Block)) {
-		return nil, &ErrRecord{at, errors.New("it is not whole")}
+		return nil, &RecordError{at, errors.New("it is not whole")}
 	}
 	return rec, nil
 }
@@ -132,7 +132,7 @@ func (f *files) reader(name string) (*warc.Reader, error) {
 		was.used = f.turn
 		return was.in, nil
 	}
-	if len(f.open) >= mostOpen {
+	if len(f.open) >= maxOpenFiles {
 		if err := f.evict(); err != nil {
 			return nil, err
 		}
@@ -145,7 +145,7 @@ func (f *files) reader(name string) (*warc.Reader, error) {
 	if err != nil {
 		return nil, errors.Join(err, src.Close())
 	}
-	in.SetLimit(f.most)
+	in.SetLimit(f.maxRecord)
 	f.open[name] = &file{src, in, f.turn}
 	return in, nil
 }

@@ -33,24 +33,24 @@ import (
 
 // A Capture is a URL's newest good answer.
 type Capture struct {
-	URL    string    `json:"url"`
-	Time   time.Time `json:"time"` // of the visit, in seconds
-	Status int       `json:"status"`
-	Type   string    `json:"type,omitempty"`  // the declared media type, in lower case; "" where none is
-	Digest string    `json:"digest"`          // of the body as it lies in the record, with its "sha1:"
-	Head   Place     `json:"head"`            // where the visit's record lies
-	Body   *Place    `json:"body,omitempty"`  // where the record lies whose body this is, if that is another
-	Depth  int       `json:"depth"`           // hops from a seed, as pages.jsonl has them; -1 if it does not say
-	Visit  *Visit    `json:"visit,omitempty"` // what pages.jsonl says of the visit; nil if it says nothing
-	Text   *TextLine `json:"text,omitempty"`  // its line in text.jsonl; nil if there is none, or Config.Texts is nil
-	lost   bool      // the record with the body is not there
+	URL         string    `json:"url"`
+	Time        time.Time `json:"time"` // of the visit, in seconds
+	Status      int       `json:"status"`
+	Type        string    `json:"type,omitempty"`  // the declared media type, in lower case; "" where none is
+	Digest      string    `json:"digest"`          // of the body as it lies in the record, with its "sha1:"
+	Head        Location  `json:"head"`            // where the visit's record lies
+	Body        *Location `json:"body,omitempty"`  // where the record lies whose body this is, if that is another
+	Depth       int       `json:"depth"`           // hops from a seed, as pages.jsonl has them; -1 if it does not say
+	Visit       *Visit    `json:"visit,omitempty"` // what pages.jsonl says of the visit; nil if it says nothing
+	Text        *TextLine `json:"text,omitempty"`  // its line in text.jsonl; nil if there is none, or Config.Texts is nil
+	bodyMissing bool      // the record with the body is not there
 }
 
 // A Visit holds the members of a line of pages.jsonl that exports copy.
 type Visit = jsonl.Visit
 
 // A Place is where a record lies.
-type Place struct {
+type Location struct {
 	File           string // in the folder warc, without ".open"
 	Offset, Length int64
 }
@@ -67,26 +67,26 @@ type Config struct {
 // An Archive has the captures of a crawl. One goroutine uses it. Close removes what it has sorted.
 type Archive struct {
 	*Reader
-	cfg     Config
-	temp    string
-	indexed []string // the names of the indexes
-	found   string   // the file with the captures
-	count   int64
-	lost    int64
-	chosen  map[uint64]struct{} // the places of records of captures that were kept; nil if all are
+	cfg           Config
+	temp          string
+	indexNames    []string // the names of the indexes
+	capturesFile  string   // the file with the captures
+	count         int64
+	missingBodies int64
+	selected      map[uint64]struct{} // the places of records of captures that were kept; nil if all are
 }
 
 // A Reader reads answers. One goroutine uses it.
 type Reader struct {
-	files *files
-	most  int64 // bytes of a body, and of a record
-	texts textReader
+	files   *files
+	maxBody int64 // bytes of a body, and of a record
+	texts   textReader
 }
 
 // NewReader returns a reader of the crawl in dir, for who knows where records lie. Of a body it gives no more than most
-// bytes, and a record that is longer still is an [ErrRecord].
+// bytes, and a record that is longer still is an [RecordError].
 func NewReader(disk vfs.FS, dir string, most int64) *Reader {
-	return &Reader{files: newFiles(disk, dir, most+maxHeads), most: most}
+	return &Reader{files: newFiles(disk, dir, most+maxHeads), maxBody: most}
 }
 
 const maxHeads = 1 << 20 // bytes of an answer's head, or of several
@@ -94,8 +94,8 @@ const maxHeads = 1 << 20 // bytes of an answer's head, or of several
 // Close lets go of files.
 func (r *Reader) Close() error { return errors.Join(r.files.close(), r.texts.close()) }
 
-// ErrNone is a crawl without records.
-var ErrNone = errors.New("the crawl has no WARC files here")
+// ErrNoRecords is a crawl without records.
+var ErrNoRecords = errors.New("the crawl has no WARC files here")
 
 // Open reads the indexes of the crawl's WARC files. Records that come later are not seen.
 func Open(ctx context.Context, cfg Config) (a *Archive, err error) {
@@ -115,7 +115,7 @@ func Open(ctx context.Context, cfg Config) (a *Archive, err error) {
 
 // NewReader returns a reader for another goroutine.
 func (a *Archive) NewReader() *Reader {
-	return &Reader{files: newFiles(a.cfg.Disk, a.cfg.Dir, math.MaxInt64), most: MaxBody,
+	return &Reader{files: newFiles(a.cfg.Disk, a.cfg.Dir, math.MaxInt64), maxBody: MaxBody,
 		texts: textReader{disk: a.cfg.Texts, dir: a.cfg.Dir}}
 }
 
@@ -125,12 +125,12 @@ func (a *Archive) Close() error { return errors.Join(a.Reader.Close(), os.Remove
 // Len is how many captures there are.
 func (a *Archive) Len() int64 { return a.count }
 
-// Lost is how many URLs are left out because the record is not there that has what was found again.
-func (a *Archive) Lost() int64 { return a.lost }
+// MissingBodies is how many URLs are left out because the record is not there that has what was found again.
+func (a *Archive) MissingBodies() int64 { return a.missingBodies }
 
 // Each calls f with the captures, in the order of their URLs.
 func (a *Archive) Each(ctx context.Context, f func(*Capture) error) error {
-	_, err := store.EachLineOf(a.cfg.Disk, a.found, func(line []byte, _ int64) error {
+	_, err := store.EachLineOf(a.cfg.Disk, a.capturesFile, func(line []byte, _ int64) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -145,7 +145,7 @@ func (a *Archive) Each(ctx context.Context, f func(*Capture) error) error {
 
 // read finds each URL's capture.
 func (a *Archive) read(ctx context.Context) (err error) {
-	if a.indexed, err = a.indexes(); err != nil {
+	if a.indexNames, err = a.indexes(); err != nil {
 		return err
 	}
 	sorter := extsort.New(extsort.Config{Disk: a.cfg.Disk, Dir: filepath.Join(a.temp, "sort"), Memory: 64 << 20})
@@ -166,15 +166,15 @@ func (a *Archive) read(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	wanted := map[string]*Place{} // digests of which no record of the same URL is there
-	if err := a.write("first", func(w *bufio.Writer) error { return a.choose(ctx, sorter, wanted, w) }); err != nil {
+	wanted := map[string]*Location{} // digests of which no record of the same URL is there
+	if err := a.write("first", func(w *bufio.Writer) error { return a.writeNewest(ctx, sorter, wanted, w) }); err != nil {
 		return err
 	}
 	if len(wanted) > 0 {
 		types := map[string]string{}
 		err := a.eachEntry(ctx, func(x *warc.IndexLine, _ []byte) error {
 			if at, is := wanted[x.Digest]; is && at == nil && x.MIME != revisit {
-				wanted[x.Digest] = &Place{x.File, x.Offset, x.Length}
+				wanted[x.Digest] = &Location{x.File, x.Offset, x.Length}
 				types[x.Digest] = x.MIME
 			}
 			return nil
@@ -182,10 +182,10 @@ func (a *Archive) read(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		a.found = filepath.Join(a.temp, "found")
+		a.capturesFile = filepath.Join(a.temp, "found")
 		return a.write("found", func(w *bufio.Writer) error { return a.resolve(ctx, wanted, types, w) })
 	}
-	a.found = filepath.Join(a.temp, "first")
+	a.capturesFile = filepath.Join(a.temp, "first")
 	return nil
 }
 
@@ -253,14 +253,14 @@ func (a *Archive) indexes() (all []string, err error) {
 		all = append(all, index)
 	}
 	if len(all) == 0 {
-		return nil, ErrNone
+		return nil, ErrNoRecords
 	}
 	return all, nil
 }
 
 // eachEntry calls f with the lines of indexes.
 func (a *Archive) eachEntry(ctx context.Context, f func(x *warc.IndexLine, line []byte) error) error {
-	for _, name := range a.indexed {
+	for _, name := range a.indexNames {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -293,8 +293,8 @@ func (a *Archive) write(name string, fill func(*bufio.Writer) error) (err error)
 	return w.Flush()
 }
 
-// choose writes each URL's capture. Digests whose records are to be found elsewhere are put into wanted.
-func (a *Archive) choose(ctx context.Context, sorter *extsort.Sorter, wanted map[string]*Place,
+// writeNewest writes each URL's capture. Digests whose records are to be found elsewhere are put into wanted.
+func (a *Archive) writeNewest(ctx context.Context, sorter *extsort.Sorter, wanted map[string]*Location,
 	w *bufio.Writer) error {
 	var of group
 	out := json.NewEncoder(w)
@@ -303,7 +303,7 @@ func (a *Archive) choose(ctx context.Context, sorter *extsort.Sorter, wanted map
 		if c == nil {
 			return nil
 		}
-		if c.lost {
+		if c.bodyMissing {
 			wanted[c.Digest] = nil
 		}
 		a.count++
@@ -332,32 +332,32 @@ func (a *Archive) choose(ctx context.Context, sorter *extsort.Sorter, wanted map
 
 // A group is what there is of a URL, by time.
 type group struct {
-	url     string
-	depth   int    // as it was found last, -1 if nobody says
-	visit   *Visit // the latest so far, whose line comes before that of its record
-	last    *warc.IndexLine
-	of      *Visit           // of last
-	answers []warc.IndexLine // the last one with each digest
-	pages   []pageLine       // the newest ones, at most mostAnswers; none without Config.Texts
-	texts   []TextLine       // likewise
+	url       string
+	depth     int    // as it was found last, -1 if nobody says
+	visit     *Visit // the latest so far, whose line comes before that of its record
+	last      *warc.IndexLine
+	lastVisit *Visit           // of last
+	answers   []warc.IndexLine // the last one with each digest
+	pages     []pageLine       // the newest ones, at most maxAnswers; none without Config.Texts
+	texts     []TextLine       // likewise
 }
 
 func (g *group) add(x warc.IndexLine) {
 	if x.MIME != revisit {
 		g.answers = slices.DeleteFunc(g.answers, func(a warc.IndexLine) bool { return a.Digest == x.Digest })
-		if g.answers = append(g.answers, x); len(g.answers) > mostAnswers {
+		if g.answers = append(g.answers, x); len(g.answers) > maxAnswers {
 			g.answers = g.answers[1:]
 		}
 	}
 	if x.Status >= http.StatusInternalServerError || x.Status == http.StatusTooManyRequests {
 		return
 	}
-	g.last, g.of = &x, g.visit
+	g.last, g.lastVisit = &x, g.visit
 }
 
-// mostAnswers is how many different answers of a URL are remembered at once; older ones are found as those of other
+// maxAnswers is how many different answers of a URL are remembered at once; older ones are found as those of other
 // URLs are.
-const mostAnswers = 100
+const maxAnswers = 100
 
 // newest is the URL's capture; nil if it has none.
 func (g *group) newest() *Capture {
@@ -365,8 +365,8 @@ func (g *group) newest() *Capture {
 	if x == nil {
 		return nil
 	}
-	c := &Capture{URL: x.URL, Time: x.Time, Status: x.Status, Digest: x.Digest, Head: Place{x.File, x.Offset, x.Length},
-		Depth: g.depth, Visit: g.of}
+	c := &Capture{URL: x.URL, Time: x.Time, Status: x.Status, Digest: x.Digest, Head: Location{x.File, x.Offset, x.Length},
+		Depth: g.depth, Visit: g.lastVisit}
 	if x.MIME != revisit {
 		c.setType(x.MIME)
 		c.Text = g.textOf(c.Head)
@@ -375,15 +375,15 @@ func (g *group) newest() *Capture {
 	for i := range g.answers {
 		if b := &g.answers[i]; b.Digest == x.Digest {
 			c.setType(b.MIME)
-			c.Body = &Place{b.File, b.Offset, b.Length}
+			c.Body = &Location{b.File, b.Offset, b.Length}
 			if c.Text = g.textOf(c.Head); c.Text == nil {
 				c.Text = g.textOf(*c.Body)
 			}
 			return c
 		}
 	}
-	c.lost = true
-	c.Body = &Place{}
+	c.bodyMissing = true
+	c.Body = &Location{}
 	return c
 }
 
@@ -394,7 +394,7 @@ func (c *Capture) setType(mime string) {
 }
 
 // resolve writes the captures again, those of wanted digests with the places of their bodies.
-func (a *Archive) resolve(ctx context.Context, wanted map[string]*Place, types map[string]string,
+func (a *Archive) resolve(ctx context.Context, wanted map[string]*Location, types map[string]string,
 	w *bufio.Writer) error {
 	out := json.NewEncoder(w)
 	a.count = 0
@@ -406,7 +406,7 @@ func (a *Archive) resolve(ctx context.Context, wanted map[string]*Place, types m
 		if c.Body != nil && c.Body.File == "" {
 			at := wanted[c.Digest]
 			if at == nil {
-				a.lost++
+				a.missingBodies++
 				return nil
 			}
 			c.Body = at

@@ -34,7 +34,7 @@ func open(t *testing.T, dir string) *captures.Archive {
 func told(t *testing.T, a *captures.Archive) (all []string) {
 	t.Helper()
 	err := a.Each(t.Context(), func(c *captures.Capture) error {
-		resp, err := a.Answer(c)
+		resp, err := a.ReadResponse(c)
 		if err != nil {
 			return err
 		}
@@ -72,11 +72,11 @@ func TestRevisits(t *testing.T) {
 	const chunks = "Content-Type: text/css\r\nTransfer-Encoding: chunked\r\n"
 	c := exporttest.Crawl(t,
 		visit{URL: "http://a.test/m", Body: "same", Header: css},
-		visit{URL: "http://a.test/b", Body: "same", Of: 1, Header: css + "X-Is: own\r\n"},
+		visit{URL: "http://a.test/b", Body: "same", SameAs: 1, Header: css + "X-Is: own\r\n"},
 		visit{URL: "http://a.test/m", Body: "other"},
-		visit{URL: "http://a.test/m", Status: 304, Of: 3},
+		visit{URL: "http://a.test/m", Status: 304, SameAs: 3},
 		visit{URL: "http://a.test/n", Body: "4\r\nword\r\n0\r\n\r\n", Header: chunks},
-		visit{URL: "http://a.test/n", Status: 304, Of: 5})
+		visit{URL: "http://a.test/n", Status: 304, SameAs: 5})
 	want := []string{"b 200 text/css own  same", "m 200 text/html   other", "n 200 text/css   word"}
 	if got := told(t, open(t, c.Dir)); !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
@@ -84,7 +84,7 @@ func TestRevisits(t *testing.T) {
 }
 
 func TestWhatIsNotThere(t *testing.T) {
-	if _, err := captures.Open(t.Context(), captures.Config{Dir: t.TempDir()}); !errors.Is(err, captures.ErrNone) {
+	if _, err := captures.Open(t.Context(), captures.Config{Dir: t.TempDir()}); !errors.Is(err, captures.ErrNoRecords) {
 		t.Error(err)
 	}
 	c := exporttest.Crawl(t, visit{URL: "http://a.test/"})
@@ -97,14 +97,14 @@ func TestWhatIsNotThere(t *testing.T) {
 	}
 
 	// The record with the body has been moved away.
-	c = exporttest.Crawl(t, visit{URL: "http://a.test/1", Body: "x"}, visit{URL: "http://a.test/2", Body: "x", Of: 1})
+	c = exporttest.Crawl(t, visit{URL: "http://a.test/1", Body: "x"}, visit{URL: "http://a.test/2", Body: "x", SameAs: 1})
 	lines := strings.SplitAfter(c.Text(c.CDXJ), "\n")
 	c.Put(c.CDXJ, strings.Join(slices.DeleteFunc(lines, func(l string) bool {
 		return strings.Contains(l, "/1 ") || strings.Contains(l, `/1"`)
 	}), ""))
 	a := open(t, c.Dir)
-	if got := told(t, a); len(got) != 0 || a.Lost() != 1 {
-		t.Errorf("%q, %d lost", got, a.Lost())
+	if got := told(t, a); len(got) != 0 || a.MissingBodies() != 1 {
+		t.Errorf("%q, %d lost", got, a.MissingBodies())
 	}
 }
 
@@ -115,8 +115,8 @@ func TestWrongPlaces(t *testing.T) {
 	for old, with := range map[string]string{`"offset":"`: `"offset":"9`, `"filename":"`: `"filename":"../../etc/`} {
 		c.Put(c.CDXJ, strings.Replace(line, old, with, 1))
 		a := open(t, c.Dir)
-		err := a.Each(t.Context(), func(c *captures.Capture) error { _, err := a.Answer(c); return err })
-		if _, is := errors.AsType[*captures.ErrRecord](err); !is {
+		err := a.Each(t.Context(), func(c *captures.Capture) error { _, err := a.ReadResponse(c); return err })
+		if _, is := errors.AsType[*captures.RecordError](err); !is {
 			t.Errorf("%s: %v", with, err)
 		}
 	}

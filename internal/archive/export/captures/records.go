@@ -16,8 +16,8 @@ import (
 	"kumo/internal/state/store/warc"
 )
 
-// Narrow leaves no captures but those that choose keeps. Of each of these some 20 bytes are in memory from then on.
-func (a *Archive) Narrow(choose func(keep func(*Capture) error) error) error {
+// Filter leaves no captures but those that choose keeps. Of each of these some 20 bytes are in memory from then on.
+func (a *Archive) Filter(choose func(keep func(*Capture) error) error) error {
 	chosen, count := map[uint64]struct{}{}, int64(0)
 	err := a.write("chosen", func(w *bufio.Writer) error {
 		out := json.NewEncoder(w)
@@ -33,12 +33,12 @@ func (a *Archive) Narrow(choose func(keep func(*Capture) error) error) error {
 	if err != nil {
 		return err
 	}
-	a.found, a.chosen, a.count = filepath.Join(a.temp, "chosen"), chosen, count
+	a.capturesFile, a.selected, a.count = filepath.Join(a.temp, "chosen"), chosen, count
 	return nil
 }
 
 // hash tells places apart.
-func (p *Place) hash() uint64 {
+func (p *Location) hash() uint64 {
 	var d xxhash.Digest
 	d.Reset()
 	_, _ = d.WriteString(p.File)
@@ -46,16 +46,16 @@ func (p *Place) hash() uint64 {
 	return d.Sum64()
 }
 
-// Narrowed reports whether not all captures are there.
-func (a *Archive) Narrowed() bool { return a.chosen != nil }
+// IsFiltered reports whether not all captures are there.
+func (a *Archive) IsFiltered() bool { return a.selected != nil }
 
-// Chosen reports whether the record at a place belongs to a capture; where all captures are there, each record does,
+// IsSelected reports whether the record at a place belongs to a capture; where all captures are there, each record does,
 // also those of earlier visits.
-func (a *Archive) Chosen(at Place) bool {
-	if a.chosen == nil {
+func (a *Archive) IsSelected(at Location) bool {
+	if a.selected == nil {
 		return true
 	}
-	_, is := a.chosen[at.hash()]
+	_, is := a.selected[at.hash()]
 	return is
 }
 
@@ -65,7 +65,7 @@ func (a *Archive) EachEntry(ctx context.Context, f func(x *warc.IndexLine, line 
 	sorter := extsort.New(extsort.Config{Disk: a.cfg.Disk, Dir: filepath.Join(a.temp, "entries"), Memory: 64 << 20})
 	defer func() { err = errors.Join(err, sorter.Close()) }()
 	err = a.eachEntry(ctx, func(x *warc.IndexLine, line []byte) error {
-		if !a.Chosen(Place{File: x.File, Offset: x.Offset}) {
+		if !a.IsSelected(Location{File: x.File, Offset: x.Offset}) {
 			return nil
 		}
 		line = warc.AppendIndexLine(line[:0:0], x) // old indexes have other keys

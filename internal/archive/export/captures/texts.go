@@ -110,9 +110,9 @@ func (g *group) addLine(line []byte) error {
 	return nil
 }
 
-// appendNewest drops the oldest beyond mostAnswers.
+// appendNewest drops the oldest beyond maxAnswers.
 func appendNewest[T any](all []T, x T) []T {
-	if len(all) == mostAnswers {
+	if len(all) == maxAnswers {
 		all = append(all[:0], all[1:]...)
 	}
 	return append(all, x)
@@ -120,7 +120,7 @@ func appendNewest[T any](all []T, x T) []T {
 
 // textOf returns the line of text.jsonl of the visit whose record lies at a place. It is nil if the visit has none, or
 // several, or its body was not read whole.
-func (g *group) textOf(at Place) (found *TextLine) {
+func (g *group) textOf(at Location) (found *TextLine) {
 	for i := range g.pages {
 		p := &g.pages[i]
 		if p.WARC != at.File || p.Offset != at.Offset {
@@ -160,13 +160,13 @@ func (t *textReader) close() error {
 	return src.Close()
 }
 
-// mostMade is the longest body of which a crawl reads the whole for its main text, however little memory it has.
-const mostMade = 2 << 20
+// maxStoredTextBody is the longest body of which a crawl reads the whole for its main text, however little memory it has.
+const maxStoredTextBody = 2 << 20
 
 // Text returns the main text that the crawl has made of the answer. It returns nil if the crawl has none, or if the
 // text may be another body's: the SHA-1 of the payload and the charset must be those of the visit that has the text.
 func (r *Reader) Text(c *Capture, resp *page.Response, charset string) (*page.MainText, error) {
-	if c.Text == nil || r.texts.disk == nil || charset != c.Text.Charset || len(resp.Body) > mostMade ||
+	if c.Text == nil || r.texts.disk == nil || charset != c.Text.Charset || len(resp.Body) > maxStoredTextBody ||
 		resp.Truncated != page.Whole || resp.Malformed != "" {
 		return nil, nil
 	}

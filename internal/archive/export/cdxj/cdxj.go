@@ -18,7 +18,7 @@ import (
 
 const name = "index.cdxj"
 
-var _ export.Archivist = (*Exporter)(nil)
+var _ export.ArchiveExporter = (*Exporter)(nil)
 
 // An Exporter writes the index.
 type Exporter struct {
@@ -29,7 +29,7 @@ type Exporter struct {
 
 // New returns an exporter into a folder.
 func New(ctx context.Context, to *target.Folder) (_ *Exporter, err error) {
-	if err := to.Claim(ctx, func(add func(string) error) error { return add(name) }); err != nil {
+	if err := to.DeclareFiles(ctx, func(add func(string) error) error { return add(name) }); err != nil {
 		return nil, err
 	}
 	e := &Exporter{}
@@ -40,8 +40,8 @@ func New(ctx context.Context, to *target.Folder) (_ *Exporter, err error) {
 // Close gives up what is not finished.
 func (e *Exporter) Close() error { return e.out.Abort() }
 
-// Take takes the crawl's records.
-func (e *Exporter) Take(a *captures.Archive) { e.archive = a }
+// SetArchive takes the crawl's records.
+func (e *Exporter) SetArchive(a *captures.Archive) { e.archive = a }
 
 // Write counts a page.
 func (e *Exporter) Write(_ context.Context, p *export.Page) error {
@@ -60,7 +60,7 @@ func (e *Exporter) Finish(ctx context.Context, r *export.Report) error {
 	if err != nil {
 		return err
 	}
-	r.Take(&e.report)
+	r.Merge(&e.report)
 	r.Open = name
 	return e.out.Commit()
 }

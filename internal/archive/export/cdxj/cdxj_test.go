@@ -20,8 +20,8 @@ func maker(t testing.TB, to *target.Folder) (export.Exporter, error) {
 func TestContract(t *testing.T) { exporttest.RunOfRecords(t, maker, exporttest.Damage) }
 
 var visits = []exporttest.Visit{
-	{URL: "http://b.test/", Body: "x"}, {URL: "http://a.test/", Body: "y"}, {URL: "http://b.test/", Status: 304, Of: 1},
-	{URL: "http://c.test/", Body: "x", Of: 1},
+	{URL: "http://b.test/", Body: "x"}, {URL: "http://a.test/", Body: "y"}, {URL: "http://b.test/", Status: 304, SameAs: 1},
+	{URL: "http://c.test/", Body: "x", SameAs: 1},
 }
 
 func lines(t *testing.T, crawl string, where export.Condition) []string {

@@ -31,7 +31,7 @@ type Visit struct {
 	Status    int    // 200 if 0
 	Header    string // fields, each with its \r\n; "Content-Type: text/html\r\n" if ""
 	Body      string
-	Of        int // the number of the visit, from 1 on, with the same body; 0 if there is none
+	SameAs    int // the number of the visit, from 1 on, with the same body; 0 if there is none
 	Truncated page.Truncation
 	Text      string // the crawl's main text of the body, read as UTF-8; "" if it has none
 }
@@ -43,8 +43,8 @@ func Crawl(t testing.TB, visits ...Visit) *recordtest.Files {
 	return recordtest.Write(t, "gzip", func(yield func(*page.Record) bool) {
 		for n, v := range visits {
 			rec := record(n, v)
-			if v.Of > 0 {
-				first := all[v.Of-1]
+			if v.SameAs > 0 {
+				first := all[v.SameAs-1]
 				rec.Revisit = &page.Ref{URL: first.URL, Time: first.Response.Start, ID: first.Location.ID,
 					Chunked: first.Location.Chunked}
 				rec.Digest = first.Digest
@@ -102,7 +102,7 @@ func Tree(t testing.TB, dir string) map[string]string {
 	all := map[string]string{}
 	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
-			if d != nil && name == target.Own {
+			if d != nil && name == target.PrivateDir {
 				return fs.SkipDir
 			}
 			return err
@@ -141,10 +141,10 @@ func RunOfRecords(t *testing.T, maker Maker, skipped ...string) {
 	for name, test := range map[string]func(*testing.T, Maker){
 		"the same bytes each time":        repeats,
 		"one that is ended is done again": ends,
-		"nothing is written outside":      stays,
+		"nothing is written outside":      staysInside,
 		Damage:                            damaged,
-		"what is gone goes":               goes,
-		"a crawl without records":         none,
+		"what is gone goes":               removesStale,
+		"a crawl without records":         noRecords,
 		"it ends with its context":        cancels,
 		"a crawl without pages":           empty,
 		"a full disk":                     full,
@@ -227,42 +227,42 @@ func repeats(t *testing.T, maker Maker) {
 var errEnd = errors.New("the end")
 
 // An ender is an exporter that is ended before its n-th page.
-type ender struct {
+type endingExporter struct {
 	export.Exporter
 	left int
 }
 
-func (e *ender) Write(ctx context.Context, p *export.Page) error {
+func (e *endingExporter) Write(ctx context.Context, p *export.Page) error {
 	if e.left--; e.left < 0 {
 		return errEnd
 	}
 	return e.Exporter.Write(ctx, p)
 }
 
-func (e *ender) Take(a *captures.Archive) {
-	if x, takes := e.Exporter.(export.Archivist); takes {
-		x.Take(a)
+func (e *endingExporter) SetArchive(a *captures.Archive) {
+	if x, takes := e.Exporter.(export.ArchiveExporter); takes {
+		x.SetArchive(a)
 	}
 }
 
-func (e *ender) Plan(ctx context.Context, p *export.Page) error {
+func (e *endingExporter) Plan(ctx context.Context, p *export.Page) error {
 	if x, plans := e.Exporter.(export.Planner); plans {
 		return x.Plan(ctx, p)
 	}
 	return nil
 }
 
-func (e *ender) Planned(ctx context.Context) error {
+func (e *endingExporter) FinishPlan(ctx context.Context) error {
 	if x, plans := e.Exporter.(export.Planner); plans {
-		return x.Planned(ctx)
+		return x.FinishPlan(ctx)
 	}
 	return nil
 }
 
-// A preparingEnder is one that is ended, of those that prepare.
-type preparingEnder struct{ ender }
+// A endingPreparer is one that is ended, of those that prepare.
+type endingPreparer struct{ endingExporter }
 
-func (e *preparingEnder) Prepare() export.Prepare { return e.Exporter.(export.Preparer).Prepare() }
+func (e *endingPreparer) Prepare() export.PrepareFunc { return e.Exporter.(export.Preparer).Prepare() }
 
 func ends(t *testing.T, maker Maker) {
 	c := Crawl(t, visits...)
@@ -271,9 +271,9 @@ func ends(t *testing.T, maker Maker) {
 		_, err := run(t, c.Dir, dir, func(t testing.TB, to *target.Folder) (export.Exporter, error) {
 			e, err := maker(t, to)
 			if _, prepares := e.(export.Preparer); prepares {
-				return &preparingEnder{ender{e, n}}, err
+				return &endingPreparer{endingExporter{e, n}}, err
 			}
-			return &ender{e, n}, err
+			return &endingExporter{e, n}, err
 		})
 		if !errors.Is(err, errEnd) {
 			t.Fatal(err)
@@ -290,7 +290,7 @@ func ends(t *testing.T, maker Maker) {
 	}
 }
 
-func stays(t *testing.T, maker Maker) {
+func staysInside(t *testing.T, maker Maker) {
 	c := Crawl(t, hostile...)
 	parent := t.TempDir()
 	dir := filepath.Join(parent, "in", "deep")
@@ -317,7 +317,7 @@ func damaged(t *testing.T, maker Maker) {
 	}
 }
 
-func goes(t *testing.T, maker Maker) {
+func removesStale(t *testing.T, maker Maker) {
 	dir := t.TempDir()
 	must(t, Crawl(t, visits...).Dir, dir, maker)
 	few := Crawl(t, visits[0])
@@ -327,7 +327,7 @@ func goes(t *testing.T, maker Maker) {
 	}
 }
 
-func none(t *testing.T, maker Maker) {
+func noRecords(t *testing.T, maker Maker) {
 	if _, err := run(t, t.TempDir(), t.TempDir(), maker); err == nil {
 		t.Error("no error")
 	}
@@ -346,7 +346,7 @@ func cancels(t *testing.T, maker Maker) {
 	}
 }
 
-// Of later visits those count that say something of the page.
+// SameAs later visits those count that say something of the page.
 func newest(t *testing.T, maker Maker) {
 	c := Crawl(t, Visit{URL: "http://a.test/", Body: "<title>old text"},
 		Visit{URL: "http://a.test/", Body: "<title>new text"},
@@ -372,8 +372,8 @@ func newest(t *testing.T, maker Maker) {
 // A revisit has the body of the record that it refers to, at the same URL or another.
 func revisits(t *testing.T, maker Maker) {
 	const text = "<p>this is said once"
-	c := Crawl(t, Visit{URL: "http://a.test/1", Body: text}, Visit{URL: "http://a.test/2", Body: text, Of: 1},
-		Visit{URL: "http://a.test/1", Status: 304, Of: 1}, Visit{URL: "http://a.test/2", Status: 304, Of: 1})
+	c := Crawl(t, Visit{URL: "http://a.test/1", Body: text}, Visit{URL: "http://a.test/2", Body: text, SameAs: 1},
+		Visit{URL: "http://a.test/1", Status: 304, SameAs: 1}, Visit{URL: "http://a.test/2", Status: 304, SameAs: 1})
 	plain := Crawl(t, Visit{URL: "http://a.test/1", Body: "other"}, Visit{URL: "http://a.test/2", Body: "other"},
 		Visit{URL: "http://a.test/1", Body: text}, Visit{URL: "http://a.test/2", Body: text})
 	if a, b := exported(t, c, maker), exported(t, plain, maker); !maps.Equal(a, b) {
@@ -394,12 +394,12 @@ func empty(t *testing.T, maker Maker) {
 }
 
 // A small disk takes so many bytes.
-type small struct {
+type limitedWriter struct {
 	to   io.Writer
 	left *int
 }
 
-func (s *small) Write(p []byte) (int, error) {
+func (s *limitedWriter) Write(p []byte) (int, error) {
 	if len(p) > *s.left {
 		n, err := s.to.Write(p[:*s.left])
 		*s.left = 0
@@ -421,7 +421,7 @@ func full(t *testing.T, maker Maker) {
 	for _, room := range []int{0, 1, sum / 3, sum / 2, sum - 1} {
 		_, err := run(t, c.Dir, dir, func(t testing.TB, to *target.Folder) (export.Exporter, error) {
 			left := room
-			to.Through = func(w io.Writer) io.Writer { return &small{w, &left} }
+			to.WrapWriter = func(w io.Writer) io.Writer { return &limitedWriter{w, &left} }
 			return maker(t, to)
 		})
 		if errors.Is(err, syscall.ENOSPC) {
@@ -485,7 +485,7 @@ func narrows(t *testing.T, maker Maker, c, few *recordtest.Files) {
 		r, err := export.Run(t.Context(), export.Config{Crawl: crawl, Dir: dir, Temp: t.TempDir(),
 			Where: func() func(*export.Page) (bool, error) {
 				return func(p *export.Page) (bool, error) {
-					resp, err := p.Answer()
+					resp, err := p.ReadResponse()
 					return err == nil && (strings.Contains(string(resp.Body), "first") || strings.Contains(string(resp.Body),
 						"second")), err
 				}

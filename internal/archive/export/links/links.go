@@ -37,8 +37,8 @@ const (
 const sortMemory = 32 << 20
 
 var (
-	_ export.Preparer  = (*Exporter)(nil)
-	_ export.Archivist = (*Exporter)(nil)
+	_ export.Preparer        = (*Exporter)(nil)
+	_ export.ArchiveExporter = (*Exporter)(nil)
 )
 
 // An Exporter writes the graph.
@@ -58,7 +58,7 @@ type Exporter struct {
 // New returns an exporter into a folder of a crawl that writes URLs by the rules of canon; temp is where it is sorted
 // what does not fit into memory.
 func New(ctx context.Context, to *target.Folder, canon weburl.Rules, temp string) (_ *Exporter, err error) {
-	err = to.Claim(ctx, func(add func(string) error) error { return errors.Join(add(Nodes), add(Edges)) })
+	err = to.DeclareFiles(ctx, func(add func(string) error) error { return errors.Join(add(Nodes), add(Edges)) })
 	if err != nil {
 		return nil, err
 	}
@@ -82,8 +82,8 @@ func (e *Exporter) Close() error {
 	return errors.Join(e.nodes.Abort(), e.edges.Abort(), e.links.Close(), e.pairs.Close(), os.RemoveAll(e.temp))
 }
 
-// Take takes the crawl's records.
-func (e *Exporter) Take(a *captures.Archive) { e.archive = a }
+// SetArchive takes the crawl's records.
+func (e *Exporter) SetArchive(a *captures.Archive) { e.archive = a }
 
 // prepared is a page, and where it leads.
 type prepared struct {
@@ -92,7 +92,7 @@ type prepared struct {
 }
 
 // Prepare finds links.
-func (e *Exporter) Prepare() export.Prepare {
+func (e *Exporter) Prepare() export.PrepareFunc {
 	reader := row.NewReader(false)
 	return func(p *export.Page) (any, error) {
 		r, err := reader.Read(p)
@@ -101,7 +101,7 @@ func (e *Exporter) Prepare() export.Prepare {
 		}
 		made := prepared{Row: r}
 		for i := range reader.Page.Links {
-			if to := e.leads(&reader.Page.Links[i]); to != "" && to != p.URL {
+			if to := e.linkTarget(&reader.Page.Links[i]); to != "" && to != p.URL {
 				made.to = append(made.to, to)
 			}
 		}
@@ -109,8 +109,8 @@ func (e *Exporter) Prepare() export.Prepare {
 	}
 }
 
-// leads is where a link leads, as the crawl writes that; "" if it is no edge.
-func (e *Exporter) leads(l *page.Link) string {
+// linkTarget is where a link leads, as the crawl writes that; "" if it is no edge.
+func (e *Exporter) linkTarget(l *page.Link) string {
 	if l.Kind.Embed() {
 		return ""
 	}
@@ -123,7 +123,7 @@ func (e *Exporter) leads(l *page.Link) string {
 
 // Write numbers a page and keeps its links.
 func (e *Exporter) Write(_ context.Context, p *export.Page) error {
-	if row.IsRules(p.URL) {
+	if row.IsRobotsTxt(p.URL) {
 		return nil
 	}
 	r := p.Prepared.(prepared)
@@ -143,21 +143,21 @@ func (e *Exporter) Write(_ context.Context, p *export.Page) error {
 
 // Finish finds the numbers of where links lead, and writes the edges.
 func (e *Exporter) Finish(ctx context.Context, r *export.Report) error {
-	if err := e.join(ctx); err != nil {
+	if err := e.resolveTargets(ctx); err != nil {
 		return err
 	}
 	if err := e.writeEdges(ctx); err != nil {
 		return err
 	}
-	r.Take(&e.report)
+	r.Merge(&e.report)
 	if e.outside > 0 {
 		r.Notes = append(r.Notes, stats.Count(e.outside, "links")+" left out: they lead to what is not exported")
 	}
 	return errors.Join(e.nodes.Commit(), e.edges.Commit())
 }
 
-// join gives links the numbers of where they lead: both are in the order of URLs.
-func (e *Exporter) join(ctx context.Context) (err error) {
+// resolveTargets gives links the numbers of where they lead: both are in the order of URLs.
+func (e *Exporter) resolveTargets(ctx context.Context) (err error) {
 	sorted, err := e.links.Sorted(0)
 	if err != nil {
 		return err
@@ -166,7 +166,7 @@ func (e *Exporter) join(ctx context.Context) (err error) {
 	to, from, err := sorted.Next()
 	number := uint64(0)
 	failed := e.archive.Each(ctx, func(c *captures.Capture) error {
-		if row.IsRules(c.URL) {
+		if row.IsRobotsTxt(c.URL) {
 			return nil
 		}
 		for err == nil && string(to) < c.URL {

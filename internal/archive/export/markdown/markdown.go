@@ -70,9 +70,9 @@ func (e *Exporter) Plan(_ context.Context, p *export.Page) error {
 	return nil
 }
 
-// Planned gives each page its name.
-func (e *Exporter) Planned(ctx context.Context) error {
-	return e.to.Claim(ctx, func(add func(string) error) error { return e.names.Give(ctx, add) })
+// FinishPlan gives each page its name.
+func (e *Exporter) FinishPlan(ctx context.Context) error {
+	return e.to.DeclareFiles(ctx, func(add func(string) error) error { return e.names.Assign(ctx, add) })
 }
 
 // prepared is a page, and its file if it has a text.
@@ -82,7 +82,7 @@ type prepared struct {
 }
 
 // Prepare makes files.
-func (e *Exporter) Prepare() export.Prepare {
+func (e *Exporter) Prepare() export.PrepareFunc {
 	reader := row.NewReader(false)
 	return func(p *export.Page) (any, error) {
 		if nameOf(p) == "" {
@@ -96,12 +96,12 @@ func (e *Exporter) Prepare() export.Prepare {
 		if err != nil && !errors.Is(err, maintext.ErrTooLarge) || t.Text == "" {
 			return prepared{Row: r}, nil //nolint:nilerr // there is nothing to read in it
 		}
-		return prepared{r, file(r, &t)}, nil
+		return prepared{r, renderFile(r, &t)}, nil
 	}
 }
 
-// file is a page's.
-func file(r *row.Row, t *maintext.Text) []byte {
+// renderFile is a page's.
+func renderFile(r *row.Row, t *maintext.Text) []byte {
 	var b strings.Builder
 	b.WriteString("---\n")
 	for _, f := range [][2]string{
@@ -153,7 +153,7 @@ func (e *Exporter) Write(_ context.Context, p *export.Page) error {
 		} else {
 			e.textless++
 		}
-		return e.to.Forget(name)
+		return e.to.Remove(name)
 	}
 	e.report.Add(p, true, made.Truncated != "", nil)
 	return e.to.Put(name, made.file)
@@ -161,7 +161,7 @@ func (e *Exporter) Write(_ context.Context, p *export.Page) error {
 
 // Finish says what was left out.
 func (e *Exporter) Finish(_ context.Context, r *export.Report) error {
-	r.Take(&e.report)
+	r.Merge(&e.report)
 	if e.textless > 0 {
 		r.Notes = append(r.Notes, "left out: "+stats.Count(e.textless, "pages without a main text"))
 	}

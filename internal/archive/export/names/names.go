@@ -36,27 +36,27 @@ func Of(u weburl.URL, mediaType string) string {
 	last := len(segments) - 1
 	parts := []string{Host(u)}
 	for _, s := range segments[:last] {
-		parts = append(parts, limited(component(s), ""))
+		parts = append(parts, truncate(encodeComponent(s), ""))
 	}
 	parts = append(parts, fileName(segments[last], u.Query(), mediaType))
 	name := strings.Join(parts, "/")
 	if len(name) > maxPath {
 		file := parts[len(parts)-1]
-		name = parts[0] + "/~" + hashOf(u.String()) + "/" + limitedTo(file, extensionOf(file), 80)
+		name = parts[0] + "/~" + hashOf(u.String()) + "/" + truncateTo(file, extensionOf(file), 80)
 	}
 	return name
 }
 
 // Host is the name of a host's folder.
 func Host(u weburl.URL) string {
-	name := component(weburl.FileNamePart(u.Hostname()))
+	name := encodeComponent(weburl.FileNamePart(u.Hostname()))
 	if port := u.Port(); port != "" {
 		name += "+" + port
 	}
 	if strings.HasPrefix(name, ".") || name == Start {
-		name = escaped(name[:1]) + name[1:]
+		name = percentEncode(name[:1]) + name[1:]
 	}
-	return limited(name, "")
+	return truncate(name, "")
 }
 
 // fileName is the name of the file for the last part of a path.
@@ -64,19 +64,19 @@ func fileName(segment, query, mediaType string) string {
 	if segment == "" {
 		segment = index
 	}
-	name := component(segment)
+	name := encodeComponent(segment)
 	own := extensionOf(name)
 	if query != "" {
-		name = component(segment + "@" + query)
+		name = encodeComponent(segment + "@" + query)
 	}
-	ext := missing(mediaType, extensionOf(name))
+	ext := missingExtension(mediaType, extensionOf(name))
 	if ext == "" && query != "" && len(own) > 1 && mediaType == "" && plainExtension.MatchString(own) {
 		ext = own // by which the file may be known where its type is not
 	}
 	if ext == "" {
-		return limited(name, extensionOf(name))
+		return truncate(name, extensionOf(name))
 	}
-	return limited(name+ext, ext)
+	return truncate(name+ext, ext)
 }
 
 var plainExtension = regexp.MustCompile(`^\.[A-Za-z0-9]{1,8}$`)
@@ -89,9 +89,9 @@ func extensionOf(name string) string {
 	return ""
 }
 
-// component is a part of a path as the name of a file or folder: what is percent-encoded is decoded where that is text,
+// encodeComponent is a part of a path as the name of a file or folder: what is percent-encoded is decoded where that is text,
 // and encoded where it is not, or where it may mean something.
-func component(part string) string {
+func encodeComponent(part string) string {
 	text := norm.NFC.String(decode(part))
 	var b strings.Builder
 	for i := 0; i < len(text); {
@@ -99,7 +99,7 @@ func component(part string) string {
 		if ok := unicode.IsPrint(r) && !strings.ContainsRune(`<>:"/\|?*%`, r) && (r != utf8.RuneError || n > 1); ok {
 			b.WriteString(text[i : i+n])
 		} else {
-			b.WriteString(escaped(text[i : i+n]))
+			b.WriteString(percentEncode(text[i : i+n]))
 		}
 		i += n
 	}
@@ -108,10 +108,10 @@ func component(part string) string {
 		return "_"
 	}
 	if c := name[len(name)-1]; c == '.' || c == ' ' {
-		name = name[:len(name)-1] + escaped(string(c))
+		name = name[:len(name)-1] + percentEncode(string(c))
 	}
 	if c := name[0]; c == ' ' || isDevice(name) {
-		name = escaped(string(c)) + name[1:]
+		name = percentEncode(string(c)) + name[1:]
 	}
 	return hashLike.ReplaceAllString(name, "%7E$1")
 }
@@ -135,8 +135,8 @@ func decode(in string) string {
 	return string(out)
 }
 
-// escaped is text with all bytes percent-encoded.
-func escaped(text string) string {
+// percentEncode is text with all bytes percent-encoded.
+func percentEncode(text string) string {
 	const digits = "0123456789ABCDEF"
 	out := make([]byte, 0, 3*len(text))
 	for i := range len(text) {
@@ -160,10 +160,10 @@ func isDevice(name string) bool {
 	return is && utf8.RuneCountInString(rest) == 1 && strings.ContainsAny(rest, "0123456789¹²³")
 }
 
-// limited is a name that is not too long, with its extension.
-func limited(name, ext string) string { return limitedTo(name, ext, maxName) }
+// truncate is a name that is not too long, with its extension.
+func truncate(name, ext string) string { return truncateTo(name, ext, maxName) }
 
-func limitedTo(name, ext string, most int) string {
+func truncateTo(name, ext string, most int) string {
 	if len(name) <= most {
 		return name
 	}
@@ -182,14 +182,14 @@ func hashOf(text string) string {
 	return lowerBase32.EncodeToString(sum[:10])[:10]
 }
 
-// Apart is the name with a hash of its URL.
-func Apart(name, url string) string {
+// WithHash is the name with a hash of its URL.
+func WithHash(name, url string) string {
 	ext := extensionOf(path.Base(name))
 	return name[:len(name)-len(ext)] + "~" + hashOf(url) + ext
 }
 
-// Folded is what a file system that does not know upper from lower case tells names by.
-func Folded(name string) string { return norm.NFC.String(cases.Fold().String(name)) }
+// FoldCase is what a file system that does not know upper from lower case tells names by.
+func FoldCase(name string) string { return norm.NFC.String(cases.Fold().String(name)) }
 
 // escapePath is a name as a relative URL.
 func escapePath(name string) string {
@@ -200,7 +200,7 @@ func escapePath(name string) string {
 			strings.IndexByte("/-._~@!$*+=;", c) >= 0 {
 			b.WriteByte(c)
 		} else {
-			b.WriteString(escaped(name[i : i+1]))
+			b.WriteString(percentEncode(name[i : i+1]))
 		}
 	}
 	return b.String()

@@ -86,7 +86,7 @@ func FuzzNames(f *testing.F) {
 			t.Skip()
 		}
 		name := Of(u, Types[int(mediaType)%len(Types)])
-		for _, name := range []string{name, Apart(name, url)} {
+		for _, name := range []string{name, WithHash(name, url)} {
 			if !filepath.IsLocal(name) || path.Clean(name) != name || !harmless.MatchString(name) || !utf8.ValidString(name) ||
 				!norm.NFC.IsNormalString(name) {
 				t.Errorf("%q is called %q", url, name)

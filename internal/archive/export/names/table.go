@@ -11,9 +11,9 @@ import (
 // A Table tells names of files apart: those that are the same to some file system, or are another's folder, get a hash
 // of their URL. It costs memory for these alone.
 type Table struct {
-	sorter *extsort.Sorter
-	seed   maphash.Seed
-	apart  map[uint64]struct{} // URLs
+	sorter    *extsort.Sorter
+	seed      maphash.Seed
+	ambiguous map[uint64]struct{} // URLs
 }
 
 // NewTable returns a table that sorts in a folder, which it makes.
@@ -26,27 +26,27 @@ func (t *Table) Close() error { return t.sorter.Close() }
 
 // Add notes that a URL wants a name.
 func (t *Table) Add(name, url string) error {
-	return t.sorter.Add(0, WishKey(name, url), []byte(name))
+	return t.sorter.Add(0, RequestKey(name, url), []byte(name))
 }
 
-// Give calls add with all names, told apart. Of those that want the same, the first in the order of URLs has it.
-func (t *Table) Give(ctx context.Context, add func(name string) error) error {
-	return EachWish(ctx, t.sorter, func(url, name string, apart bool) error {
+// Assign calls add with all names, told apart. Of those that want the same, the first in the order of URLs has it.
+func (t *Table) Assign(ctx context.Context, add func(name string) error) error {
+	return EachRequest(ctx, t.sorter, func(url, name string, apart bool) error {
 		if apart {
-			t.apart[maphash.String(t.seed, url)] = struct{}{}
+			t.ambiguous[maphash.String(t.seed, url)] = struct{}{}
 		}
 		return add(t.Name(name, url))
 	})
 }
 
-// WishKey is the key in a sorter of a wish for a name, which is who's. A folder's files are next to its name.
-func WishKey(name, who string) []byte {
-	return []byte(strings.ReplaceAll(Folded(name), "/", "\x01") + "\x00" + who)
+// RequestKey is the key in a sorter of a wish for a name, which is who's. A folder's files are next to its name.
+func RequestKey(name, who string) []byte {
+	return []byte(strings.ReplaceAll(FoldCase(name), "/", "\x01") + "\x00" + who)
 }
 
-// EachWish calls give with the requested names of a sorter, in the order of their keys. apart is true if a file system
+// EachRequest calls give with the requested names of a sorter, in the order of their keys. apart is true if a file system
 // may take the name for an earlier one, or if it is the name of a folder.
-func EachWish(ctx context.Context, wishes *extsort.Sorter, give func(who, value string, apart bool) error) error {
+func EachRequest(ctx context.Context, wishes *extsort.Sorter, give func(who, value string, apart bool) error) error {
 	type wish struct{ folded, who, value string }
 	var first wish
 	err := wishes.Each(ctx, func(key, value []byte) error {
@@ -70,8 +70,8 @@ func EachWish(ctx context.Context, wishes *extsort.Sorter, give func(who, value 
 
 // Name is the name that a URL has got which wanted one.
 func (t *Table) Name(name, url string) string {
-	if _, is := t.apart[maphash.String(t.seed, url)]; is {
-		return Apart(name, url)
+	if _, is := t.ambiguous[maphash.String(t.seed, url)]; is {
+		return WithHash(name, url)
 	}
 	return name
 }

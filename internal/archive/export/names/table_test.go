@@ -15,8 +15,8 @@ func TestTable(t *testing.T) {
 	}()
 	wishes := []struct{ url, name, want string }{
 		{"http://a.test/A", "a.test/A.md", "a.test/A.md"},
-		{"http://a.test/a", "a.test/a.md", Apart("a.test/a.md", "http://a.test/a")},
-		{"http://a.test/b", "a.test/b.md", Apart("a.test/b.md", "http://a.test/b")}, // which is a folder
+		{"http://a.test/a", "a.test/a.md", WithHash("a.test/a.md", "http://a.test/a")},
+		{"http://a.test/b", "a.test/b.md", WithHash("a.test/b.md", "http://a.test/b")}, // which is a folder
 		{"http://a.test/b.md/c", "a.test/b.md/c.md", "a.test/b.md/c.md"},
 		{"http://a.test/c", "a.test/c.md", "a.test/c.md"},
 	}
@@ -27,7 +27,7 @@ func TestTable(t *testing.T) {
 		}
 		want = append(want, w.want)
 	}
-	if err := table.Give(t.Context(), func(name string) error { got = append(got, name); return nil }); err != nil {
+	if err := table.Assign(t.Context(), func(name string) error { got = append(got, name); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	slices.Sort(got)

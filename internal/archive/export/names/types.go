@@ -124,8 +124,8 @@ func Type(mediaType string) string {
 	return ""
 }
 
-// missing is the extension that a name with the extension own lacks to be known for its type; "" if it is.
-func missing(mediaType, own string) string {
+// missingExtension is the extension that a name with the extension own lacks to be known for its type; "" if it is.
+func missingExtension(mediaType, own string) string {
 	own = strings.ToLower(own)
 	list := extensions[mediaType]
 	for _, ext := range list {

@@ -85,8 +85,8 @@ type Text struct {
 
 // A row group ends with so many rows, or so many bytes of text in them.
 const (
-	mostRows  = 50_000
-	mostBytes = 32 << 20
+	maxRows  = 50_000
+	maxBytes = 32 << 20
 )
 
 // A table is a file that is being written.
@@ -108,7 +108,7 @@ func open[T any](to *target.Folder, name string) (*table[T], error) {
 
 // write appends rows with so many bytes of text.
 func (t *table[T]) write(rows []T, bytes int) error {
-	if t.rows > 0 && (t.rows+len(rows) > mostRows || t.bytes+bytes > mostBytes) {
+	if t.rows > 0 && (t.rows+len(rows) > maxRows || t.bytes+bytes > maxBytes) {
 		if err := t.w.Flush(); err != nil {
 			return err
 		}
@@ -147,7 +147,7 @@ type Exporter struct {
 // New returns an exporter into a folder.
 func New(ctx context.Context, to *target.Folder) (_ *Exporter, err error) {
 	const pages, links, texts = "pages.parquet", "links.parquet", "texts.parquet"
-	err = to.Claim(ctx, func(add func(string) error) error { return errors.Join(add(pages), add(links), add(texts)) })
+	err = to.DeclareFiles(ctx, func(add func(string) error) error { return errors.Join(add(pages), add(links), add(texts)) })
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +177,7 @@ type rows struct {
 }
 
 // Prepare makes rows.
-func (e *Exporter) Prepare() export.Prepare {
+func (e *Exporter) Prepare() export.PrepareFunc {
 	r := row.NewReader(true)
 	return func(p *export.Page) (any, error) {
 		of, err := r.Read(p)
@@ -215,7 +215,7 @@ func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 // Write writes a page's rows.
 func (e *Exporter) Write(_ context.Context, p *export.Page) error {
-	if row.IsRules(p.URL) {
+	if row.IsRobotsTxt(p.URL) {
 		return nil
 	}
 	r := p.Prepared.(*rows)
@@ -246,7 +246,7 @@ func (e *Exporter) Write(_ context.Context, p *export.Page) error {
 	if err := e.pages.write([]Page{pg}, size); err != nil {
 		return err
 	}
-	for links := range slices.Chunk(r.links, mostRows/10) {
+	for links := range slices.Chunk(r.links, maxRows/10) {
 		if err := e.links.write(links, r.linkBytes*len(links)/len(r.links)); err != nil {
 			return err
 		}
@@ -261,6 +261,6 @@ func (e *Exporter) Write(_ context.Context, p *export.Page) error {
 
 // Finish makes the files appear.
 func (e *Exporter) Finish(_ context.Context, r *export.Report) error {
-	r.Take(&e.report)
+	r.Merge(&e.report)
 	return errors.Join(e.pages.finish(), e.links.finish(), e.texts.finish())
 }

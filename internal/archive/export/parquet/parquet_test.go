@@ -116,9 +116,9 @@ func TestOnlyTheTextOfTheSameBytesIsReused(t *testing.T) {
 		exporttest.Visit{URL: url("f-cut"), Header: utf8, Body: body + "f", Text: crawls, Truncated: page.Length},
 		exporttest.Visit{URL: url("g-twice"), Header: utf8, Body: body + "g", Text: crawls},
 		exporttest.Visit{URL: url("h-digest"), Header: utf8, Body: body + "h", Text: crawls},
-		exporttest.Visit{URL: url("b-revisited"), Header: utf8, Status: 200, Body: body + "b", Of: 2},
+		exporttest.Visit{URL: url("b-revisited"), Header: utf8, Status: 200, Body: body + "b", SameAs: 2},
 		exporttest.Visit{URL: url("c-newer"), Header: utf8, Body: body + "C"},
-		exporttest.Visit{URL: url("d-as-d"), Header: utf8, Body: body + "d", Of: 4},
+		exporttest.Visit{URL: url("d-as-d"), Header: utf8, Body: body + "d", SameAs: 4},
 		exporttest.Visit{URL: url("i-torn"), Header: utf8, Body: body + "i", Text: crawls})
 	var lines []string
 	for line := range strings.Lines(c.Text("text.jsonl")) {

@@ -33,10 +33,10 @@ type Config struct {
 	Crawl string // the crawl's folder
 	Temp  string // where fields are sorted; default the system's folder for that
 	After string // URLs up to it are there already; "" for none
-	// Reached is told up to which URL all are there, and how many were put; nil: nobody is.
-	Reached func(url string, put int64) error
-	// Saw is told of each capture of which there would be a record, instead: nothing is read, and nothing put.
-	Saw func(c *captures.Capture) error
+	// Acknowledged is told up to which URL all are there, and how many were put; nil: nobody is.
+	Acknowledged func(url string, put int64) error
+	// Preview is told of each capture of which there would be a record, instead: nothing is read, and nothing put.
+	Preview func(c *captures.Capture) error
 }
 
 // An Exporter puts records.
@@ -53,7 +53,7 @@ type Exporter struct {
 // New returns an exporter into a sink. The sink is its owner's.
 func New(ctx context.Context, cfg Config) (*Exporter, error) {
 	e := &Exporter{cfg: cfg}
-	if cfg.Saw != nil {
+	if cfg.Preview != nil {
 		return e, nil
 	}
 	var err error
@@ -76,13 +76,13 @@ type prepared struct {
 }
 
 // Prepare makes records. Of what is there already none is made.
-func (e *Exporter) Prepare() export.Prepare {
+func (e *Exporter) Prepare() export.PrepareFunc {
 	reader := row.NewReader(false)
 	return func(p *export.Page) (any, error) {
 		if e.passed(p.URL) {
 			return nil, nil
 		}
-		if e.cfg.Saw != nil {
+		if e.cfg.Preview != nil {
 			return &prepared{}, nil
 		}
 		r, err := reader.Read(p)
@@ -105,7 +105,7 @@ func (e *Exporter) Prepare() export.Prepare {
 }
 
 func (e *Exporter) passed(url string) bool {
-	return row.IsRules(url) || e.cfg.After != "" && url <= e.cfg.After
+	return row.IsRobotsTxt(url) || e.cfg.After != "" && url <= e.cfg.After
 }
 
 func record(r *row.Row) sink.Record {
@@ -126,11 +126,11 @@ func (e *Exporter) Write(ctx context.Context, p *export.Page) error {
 	}
 	rec := &made.rec
 	e.report.Add(p, parse.IsHTML(p.Type), rec.Truncated != "", nil)
-	if e.cfg.Saw != nil {
-		return e.cfg.Saw(p.Capture)
+	if e.cfg.Preview != nil {
+		return e.cfg.Preview(p.Capture)
 	}
 	var err error
-	if rec.Fields, err = e.fields.of(rec); err != nil {
+	if rec.Fields, err = e.fields.fieldsOf(rec); err != nil {
 		return err
 	}
 	rec.Fit()
@@ -155,16 +155,16 @@ func (e *Exporter) flush(ctx context.Context) error {
 	}
 	e.put += int64(len(e.batch))
 	e.batch, e.bytes = e.batch[:0], 0
-	if e.cfg.Reached == nil {
+	if e.cfg.Acknowledged == nil {
 		return nil
 	}
-	return e.cfg.Reached(e.last, e.put)
+	return e.cfg.Acknowledged(e.last, e.put)
 }
 
 // Finish puts what is left.
 func (e *Exporter) Finish(ctx context.Context, r *export.Report) error {
-	r.Take(&e.report)
-	if e.cfg.Saw != nil {
+	r.Merge(&e.report)
+	if e.cfg.Preview != nil {
 		return nil
 	}
 	if err := e.flush(ctx); err != nil {
@@ -231,8 +231,8 @@ func (f *fields) next() error {
 	return err
 }
 
-// of is what the rules have made of a record's page, on the same visit. Records are asked for in their order.
-func (f *fields) of(r *sink.Record) (all []sink.Fields, err error) {
+// fieldsOf is what the rules have made of a record's page, on the same visit. Records are asked for in their order.
+func (f *fields) fieldsOf(r *sink.Record) (all []sink.Fields, err error) {
 	url := r.URL + "\x00"
 	want := url + r.Time.UTC().Format(keyTime)
 	for f.key != "" && (f.key < want || strings.HasPrefix(f.key, url)) {

@@ -75,7 +75,7 @@ func TestAnExportGoesOn(t *testing.T) {
 	}
 	all := len(whole.Records())
 	enough, first := errors.New("enough"), 0
-	_, err := send(t, c.Dir, records.Config{Sink: m, Reached: func(url string, put int64) error {
+	_, err := send(t, c.Dir, records.Config{Sink: m, Acknowledged: func(url string, put int64) error {
 		after, first = url, int(put)
 		return enough
 	}})

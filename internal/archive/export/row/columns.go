@@ -10,10 +10,10 @@ import (
 
 // A Column is a member of a row: of Row itself, or of the visit in it.
 type Column struct {
-	Name   string // in JSON and CSV
-	Record bool   // known only once the record is read
-	index  []int
-	kind   reflect.Type
+	Name        string // in JSON and CSV
+	NeedsRecord bool   // known only once the record is read
+	index       []int
+	kind        reflect.Type
 }
 
 // Columns are the columns of a row, in order.

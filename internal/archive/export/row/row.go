@@ -71,8 +71,8 @@ type Row struct {
 // A Variant is the page in another language.
 type Variant = page.Variant
 
-// Of is what is known of a capture before its record is read: url, host, status, time, type, digest, depth, and what pages.jsonl says.
-func Of(c *captures.Capture) Row {
+// FromCapture is what is known of a capture before its record is read: url, host, status, time, type, digest, depth, and what pages.jsonl says.
+func FromCapture(c *captures.Capture) Row {
 	r := Row{
 		URL:    c.URL,
 		Host:   item.HostOf(c.URL),
@@ -105,9 +105,9 @@ func NewReader(anchors bool) *Reader {
 
 // Read is a URL's row.
 func (r *Reader) Read(p *export.Page) (*Row, error) {
-	row := Of(p.Capture)
+	row := FromCapture(p.Capture)
 	r.Page, r.Response = page.Page{Links: r.Page.Links[:0]}, nil
-	resp, err := p.Answer()
+	resp, err := p.ReadResponse()
 	if export.IsUnreadable(err) {
 		row.Unreadable = err
 		return &row, nil
@@ -135,13 +135,13 @@ func (r *Reader) Read(p *export.Page) (*Row, error) {
 // HTML reports whether the last page that was read is one to read: HTML, as it says or as it begins.
 func (r *Reader) HTML() bool { return r.Response != nil && parse.IsHTML(r.Page.Sniffed) }
 
-// mostText is how many bytes of a page are read for its main text.
-const mostText = 16 << 20
+// maxText is how many bytes of a page are read for its main text.
+const maxText = 16 << 20
 
 // UTF8 is the last page's body as HTML in UTF-8, as far as it is read for a main text.
 func (r *Reader) UTF8() []byte {
 	body := r.Response.Body
-	return parse.UTF8(body[:min(len(body), mostText)], r.Page.Charset)
+	return parse.UTF8(body[:min(len(body), maxText)], r.Page.Charset)
 }
 
 // Text returns the main text of p, the page read last; nil if it has none. A text that the crawl has made of the same
@@ -187,8 +187,8 @@ func resolve(url, ref string) string {
 	return to.String()
 }
 
-// IsRules reports whether a URL is that of a host's robots.txt, which was fetched for its rules and is no page.
-func IsRules(url string) bool {
+// IsRobotsTxt reports whether a URL is that of a host's robots.txt, which was fetched for its rules and is no page.
+func IsRobotsTxt(url string) bool {
 	if !strings.HasSuffix(url, "/robots.txt") {
 		return false
 	}

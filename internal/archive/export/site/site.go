@@ -54,14 +54,14 @@ type Exporter struct {
 	files map[uint64]uint8 // by the URL's hash: twice the number of its media type, 1 more if its name is kept apart
 	moved map[uint64]move
 
-	report    export.Report
-	elsewhere int64 // references to parts of pages that are not in the crawl
+	report       export.Report
+	externalRefs int64 // references to parts of pages that are not in the crawl
 }
 
 // A move is where a URL redirects to.
 type move struct {
-	to    string
-	named bool // it has a small page
+	to      string
+	hasPage bool // it has a small page
 }
 
 // New returns an exporter into a folder.
@@ -88,7 +88,7 @@ func (e *Exporter) Plan(_ context.Context, p *export.Page) error {
 	}
 	switch {
 	case captures.Redirects(p.Status):
-		resp, err := p.Answer()
+		resp, err := p.ReadResponse()
 		if export.IsUnreadable(err) {
 			return nil // Write counts it
 		}
@@ -100,26 +100,26 @@ func (e *Exporter) Plan(_ context.Context, p *export.Page) error {
 			return nil //nolint:nilerr // it leads nowhere
 		}
 		e.moved[e.hash(p.URL)] = move{to: to.String()}
-		return e.name(u, moves, "text/html")
+		return e.requestName(u, rankRedirect, "text/html")
 	case hasFile(p.Status):
 		mediaType, err := e.typeOf(p)
 		if err != nil {
 			return err
 		}
-		return e.name(u, stays, mediaType)
+		return e.requestName(u, rankContent, mediaType)
 	}
 	return nil
 }
 
 // Who has a name first: what is there before what leads on.
 const (
-	stays = '0'
-	moves = '1'
+	rankContent  = '0'
+	rankRedirect = '1'
 )
 
-// name notes what a URL's file would be called.
-func (e *Exporter) name(u weburl.URL, rank byte, mediaType string) error {
-	key := names.WishKey(names.Of(u, mediaType), string(rank)+u.String())
+// requestName notes what a URL's file would be called.
+func (e *Exporter) requestName(u weburl.URL, rank byte, mediaType string) error {
+	key := names.RequestKey(names.Of(u, mediaType), string(rank)+u.String())
 	return e.names.Add(0, key, []byte{names.TypeNumbers[mediaType]})
 }
 
@@ -133,7 +133,7 @@ func (e *Exporter) typeOf(p *export.Page) (string, error) {
 	if p.Type != "" {
 		return names.Type(p.Type), nil
 	}
-	resp, err := p.Answer()
+	resp, err := p.ReadResponse()
 	if export.IsUnreadable(err) {
 		return "", nil
 	}
@@ -143,24 +143,24 @@ func (e *Exporter) typeOf(p *export.Page) (string, error) {
 	return names.Type(mime.Sniff(resp.Body, "", false).Essence()), nil
 }
 
-// Planned gives each file its name.
-func (e *Exporter) Planned(ctx context.Context) error {
-	return e.to.Claim(ctx, func(add func(string) error) error {
+// FinishPlan gives each file its name.
+func (e *Exporter) FinishPlan(ctx context.Context) error {
+	return e.to.DeclareFiles(ctx, func(add func(string) error) error {
 		if err := add(names.Start); err != nil {
 			return err
 		}
-		return names.EachWish(ctx, e.names, func(who, mediaType string, apart bool) error {
-			return e.give(who[0], who[1:], mediaType[0], apart, add)
+		return names.EachRequest(ctx, e.names, func(who, mediaType string, apart bool) error {
+			return e.assignName(who[0], who[1:], mediaType[0], apart, add)
 		})
 	})
 }
 
-// give gives a file its name, or another where it has to be told apart. Of what only leads on there is none then.
-func (e *Exporter) give(rank byte, url string, mediaType uint8, apart bool, add func(string) error) error {
+// assignName gives a file its name, or another where it has to be told apart. Of what only leads on there is none then.
+func (e *Exporter) assignName(rank byte, url string, mediaType uint8, apart bool, add func(string) error) error {
 	h := e.hash(url)
-	if rank == moves {
+	if rank == rankRedirect {
 		m := e.moved[h]
-		if m.named = !apart; apart {
+		if m.hasPage = !apart; apart {
 			return nil
 		}
 		e.moved[h] = m
@@ -182,7 +182,7 @@ func (e *Exporter) fileName(url string, entry uint8) string {
 	}
 	name := names.Of(u, names.Types[entry>>1])
 	if entry&1 != 0 {
-		name = names.Apart(name, url)
+		name = names.WithHash(name, url)
 	}
 	return name
 }
@@ -192,13 +192,13 @@ func (e *Exporter) moveName(url string) string {
 	return e.fileName(url, names.TypeNumbers["text/html"]<<1)
 }
 
-const mostHops = 20 // redirects in a row
+const maxHops = 20 // redirects in a row
 
-// find is where a URL's content lies, by redirects; "" if the crawl has it not.
-func (e *Exporter) find(u weburl.URL) string {
+// resolve is where a URL's content lies, by redirects; "" if the crawl has it not.
+func (e *Exporter) resolve(u weburl.URL) string {
 	u = u.Canonical()
 	for _, url := range []string{e.cfg.Canon.Apply(u).String(), u.String()} {
-		for range mostHops {
+		for range maxHops {
 			h := e.hash(url)
 			if entry, is := e.files[h]; is {
 				return e.fileName(url, entry)
@@ -221,7 +221,7 @@ func (e *Exporter) find(u weburl.URL) string {
 func (e *Exporter) Write(_ context.Context, p *export.Page) error {
 	h := e.hash(p.URL)
 	if m, is := e.moved[h]; is {
-		if !m.named {
+		if !m.hasPage {
 			return nil
 		}
 		e.report.URLs++
@@ -231,10 +231,10 @@ func (e *Exporter) Write(_ context.Context, p *export.Page) error {
 	if !is {
 		return nil
 	}
-	resp, err := p.Answer()
+	resp, err := p.ReadResponse()
 	if export.IsUnreadable(err) {
 		e.report.Unreadable++
-		e.report.Note(err.Error())
+		e.report.AddNote(err.Error())
 		return nil
 	}
 	if err != nil {
@@ -251,24 +251,24 @@ func (e *Exporter) Write(_ context.Context, p *export.Page) error {
 	if !parse.CanRewrite(mediaType) {
 		return e.to.Put(name, resp.Body)
 	}
-	e.buf, err = e.parser.Rewrite(e.buf[:0], resp, mediaType, e.refer(name))
+	e.buf, err = e.parser.Rewrite(e.buf[:0], resp, mediaType, e.referFunc(name))
 	if err != nil {
-		e.report.Note(fmt.Sprintf("%s is as it was: %v", p.URL, err))
+		e.report.AddNote(fmt.Sprintf("%s is as it was: %v", p.URL, err))
 	}
 	return e.to.Put(name, e.buf)
 }
 
-// refer says what references of a file are replaced by.
-func (e *Exporter) refer(from string) parse.Refer {
+// referFunc says what references of a file are replaced by.
+func (e *Exporter) referFunc(from string) parse.Refer {
 	return func(to weburl.URL, kind page.Kind) (string, bool) {
 		url := to.String()
 		if kind == page.Form || kind == page.Canonical {
 			return url, true
 		}
-		name := e.find(to)
+		name := e.resolve(to)
 		if name == "" {
 			if kind.Embed() {
-				e.elsewhere++
+				e.externalRefs++
 			}
 			return url, true
 		}
@@ -286,12 +286,12 @@ func (e *Exporter) writeMove(url, to string) error {
 	if err != nil {
 		return err
 	}
-	return e.to.Put(name, movePage(to, e.linkTo(name, u), e.find(u) != ""))
+	return e.to.Put(name, movePage(to, e.linkTo(name, u), e.resolve(u) != ""))
 }
 
 // linkTo is a reference from a file to a URL.
 func (e *Exporter) linkTo(from string, u weburl.URL) string {
-	to, _ := e.refer(from)(u, page.Anchor)
+	to, _ := e.referFunc(from)(u, page.Anchor)
 	return to
 }
 
@@ -310,7 +310,7 @@ func movePage(url, href string, goesOn bool) []byte {
 	return []byte(pageHead + refresh + "<title>" + html.EscapeString(url) + "</title>\n" + linkLine(href, url))
 }
 
-const mostStarts = 1000 // links of the first page
+const maxStartLinks = 1000 // links of the first page
 
 // Finish writes the page to begin with.
 func (e *Exporter) Finish(_ context.Context, r *export.Report) error {
@@ -321,21 +321,21 @@ func (e *Exporter) Finish(_ context.Context, r *export.Report) error {
 		if err != nil {
 			continue
 		}
-		name := e.find(u)
-		if name == "" || found == mostStarts {
+		name := e.resolve(u)
+		if name == "" || found == maxStartLinks {
 			continue
 		}
 		found++
 		only = url
 		links = append(links, linkLine(e.linkTo(names.Start, u), url)...)
 	}
-	r.Take(&e.report)
-	if e.elsewhere > 0 {
+	r.Merge(&e.report)
+	if e.externalRefs > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%d references to images, styles and other parts of pages lead to the web: "+
-			"the crawl has them not", e.elsewhere))
+			"the crawl has them not", e.externalRefs))
 	}
 	if found == 0 {
-		return e.to.Forget(names.Start)
+		return e.to.Remove(names.Start)
 	}
 	r.Open = names.Start
 	if found == 1 {

@@ -79,7 +79,7 @@ type prepared struct {
 }
 
 // Prepare makes entries.
-func (e *Exporter) Prepare() export.Prepare {
+func (e *Exporter) Prepare() export.PrepareFunc {
 	reader := row.NewReader(false)
 	return func(p *export.Page) (any, error) {
 		r, err := reader.Read(p)
@@ -97,7 +97,7 @@ func (e *Exporter) Prepare() export.Prepare {
 // entry is a URL's, in one line; "" if a sitemap cannot have it.
 func entry(r *row.Row, modified string) string {
 	u, err := weburl.Parse(r.URL)
-	if err != nil || !u.IsHTTP() || len(r.URL) > longest {
+	if err != nil || !u.IsHTTP() || len(r.URL) > maxURL {
 		return ""
 	}
 	text := "<url><loc>" + escape(r.URL) + "</loc>"
@@ -107,7 +107,7 @@ func entry(r *row.Row, modified string) string {
 	return text + "</url>"
 }
 
-const longest = 2047 // bytes of a URL, which the protocol wants to have less than 2,048
+const maxURL = 2047 // bytes of a URL, which the protocol wants to have less than 2,048
 
 // escape is a URL as XML has it; what is not ASCII is percent-encoded.
 func escape(url string) string {
@@ -154,7 +154,7 @@ func (e *Exporter) Finish(ctx context.Context, r *export.Report) error {
 	if err != nil {
 		return err
 	}
-	err = e.to.Claim(ctx, func(add func(string) error) error {
+	err = e.to.DeclareFiles(ctx, func(add func(string) error) error {
 		for _, g := range groups {
 			for n := range g.all() {
 				if err := add(g.name(n)); err != nil {
@@ -170,7 +170,7 @@ func (e *Exporter) Finish(ctx context.Context, r *export.Report) error {
 	if err := e.write(ctx, groups); err != nil {
 		return err
 	}
-	r.Take(&e.report)
+	r.Merge(&e.report)
 	if len(groups) == 1 {
 		r.Open = groups[0].name(0)
 	}

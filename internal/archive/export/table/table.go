@@ -23,12 +23,12 @@ import (
 )
 
 // A Form is how rows are written.
-type Form string
+type Format string
 
 // The forms.
 const (
-	JSONL Form = "jsonl"
-	CSV   Form = "csv"
+	JSONL Format = "jsonl"
+	CSV   Format = "csv"
 )
 
 func columns() (names []string) {
@@ -93,9 +93,9 @@ type Exporter struct {
 }
 
 // New returns an exporter into a folder.
-func New(ctx context.Context, to *target.Folder, form Form) (*Exporter, error) {
+func New(ctx context.Context, to *target.Folder, form Format) (*Exporter, error) {
 	e := &Exporter{name: "pages." + string(form)}
-	if err := to.Claim(ctx, func(add func(string) error) error { return add(e.name) }); err != nil {
+	if err := to.DeclareFiles(ctx, func(add func(string) error) error { return add(e.name) }); err != nil {
 		return nil, err
 	}
 	var err error
@@ -119,14 +119,14 @@ func New(ctx context.Context, to *target.Folder, form Form) (*Exporter, error) {
 func (e *Exporter) Close() error { return e.out.Abort() }
 
 // Prepare makes rows.
-func (e *Exporter) Prepare() export.Prepare {
+func (e *Exporter) Prepare() export.PrepareFunc {
 	reader := row.NewReader(false)
 	return func(p *export.Page) (any, error) { return reader.Read(p) }
 }
 
 // Write writes a URL's row. One whose record cannot be read has what is known without it.
 func (e *Exporter) Write(_ context.Context, p *export.Page) error {
-	if row.IsRules(p.URL) {
+	if row.IsRobotsTxt(p.URL) {
 		return nil
 	}
 	r := p.Prepared.(*row.Row)
@@ -139,7 +139,7 @@ func (e *Exporter) Finish(_ context.Context, r *export.Report) error {
 	if err := e.flush(); err != nil {
 		return err
 	}
-	r.Take(&e.report)
+	r.Merge(&e.report)
 	r.Open = e.name
 	return e.out.Commit()
 }

@@ -13,7 +13,7 @@ import (
 )
 
 func TestContract(t *testing.T) {
-	for _, form := range []Form{JSONL, CSV} {
+	for _, form := range []Format{JSONL, CSV} {
 		t.Run(string(form), func(t *testing.T) {
 			exporttest.Run(t, func(t testing.TB, to *target.Folder) (export.Exporter, error) {
 				return New(t.Context(), to, form)
@@ -22,7 +22,7 @@ func TestContract(t *testing.T) {
 	}
 }
 
-func table(t *testing.T, form Form, visits ...exporttest.Visit) string {
+func table(t *testing.T, form Format, visits ...exporttest.Visit) string {
 	t.Helper()
 	dir := t.TempDir()
 	_, err := export.Run(t.Context(), export.Config{Crawl: exporttest.Crawl(t, visits...).Dir, Dir: dir},
@@ -84,7 +84,7 @@ func TestJSONL(t *testing.T) {
 func TestRulesAreNoPage(t *testing.T) {
 	more := append([]exporttest.Visit{{URL: "http://a.test/robots.txt", Body: "User-agent: *"},
 		{URL: "http://a.test/docs/robots.txt", Body: "a page"}}, visits...)
-	for _, form := range []Form{CSV, JSONL} {
+	for _, form := range []Format{CSV, JSONL} {
 		text := table(t, form, more...)
 		if strings.Contains(text, "http://a.test/robots.txt") || !strings.Contains(text, "http://a.test/docs/robots.txt") {
 			t.Errorf("%s has\n%s", form, text)

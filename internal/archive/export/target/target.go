@@ -30,35 +30,35 @@ import (
 	"kumo/internal/state/store"
 )
 
-// Own is the folder in a target that is kumo's.
-const Own = ".kumo"
+// PrivateDir is the folder in a target that is kumo's.
+const PrivateDir = ".kumo"
 
 const (
-	stateDir = Own + "/export"
-	listName = stateDir + "/files"
-	partName = stateDir + "/part" // with a number behind it
-	lockName = stateDir + "/lock"
-	formName = stateDir + "/form"
+	stateDir   = PrivateDir + "/export"
+	listName   = stateDir + "/files"
+	partName   = stateDir + "/part" // with a number behind it
+	lockName   = stateDir + "/lock"
+	formatName = stateDir + "/form"
 )
 
 // A Folder is open for one export. One goroutine uses it.
 type Folder struct {
-	dir  string
-	form string
-	temp string
-	root *os.Root
-	lock *flock.Flock
-	made string // the folder that a file was put into last
-	open [mostOpen]bool
-	// Through is what contents are written through: for tests of disks that fail.
-	Through func(io.Writer) io.Writer
+	dir     string
+	format  string
+	temp    string
+	root    *os.Root
+	lock    *flock.Flock
+	lastDir string // the folder that a file was put into last
+	open    [maxOpenFiles]bool
+	// WrapWriter is what contents are written through: for tests of disks that fail.
+	WrapWriter func(io.Writer) io.Writer
 
 	// Written counts files whose contents were not there, Same those that were.
-	Written, Same, Removed int64
-	Bytes                  int64 // of all of them
+	Written, Unchanged, Removed int64
+	Bytes                       int64 // of all of them
 }
 
-const mostOpen = 8 // files at once
+const maxOpenFiles = 8 // files at once
 
 // Open makes and locks the folder of an export to a form: one that has another form is refused. What is sorted
 // meanwhile lies in temp, "" for the system's folder for that.
@@ -70,20 +70,20 @@ func Open(dir, form, temp string) (*Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Folder{dir: dir, form: form, temp: temp, root: root}
-	if err := f.begin(); err != nil {
+	f := &Folder{dir: dir, format: form, temp: temp, root: root}
+	if err := f.prepare(); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
 }
 
-// begin makes what the folder must have, and locks it.
-func (f *Folder) begin() error {
+// prepare makes what the folder must have, and locks it.
+func (f *Folder) prepare() error {
 	if _, err := f.root.Lstat(listName); err == nil {
-		if err := errors.Join(f.hold(), f.checkForm()); err != nil {
+		if err := errors.Join(f.acquireLock(), f.checkFormat()); err != nil {
 			return err
 		}
-		return f.sweep()
+		return f.removeParts()
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -93,16 +93,16 @@ func (f *Folder) begin() error {
 	if err := f.root.MkdirAll(stateDir, 0o755); err != nil {
 		return err
 	}
-	if err := f.hold(); err != nil {
+	if err := f.acquireLock(); err != nil {
 		return err
 	}
 	return errors.Join(
-		f.rewrite(formName, func(w io.Writer) error { _, err := io.WriteString(w, f.form+"\n"); return err }),
+		f.rewrite(formatName, func(w io.Writer) error { _, err := io.WriteString(w, f.format+"\n"); return err }),
 		f.rewrite(listName, func(io.Writer) error { return nil }))
 }
 
-// sweep removes the parts that a run has left which was killed.
-func (f *Folder) sweep() error {
+// removeParts removes the parts that a run has left which was killed.
+func (f *Folder) removeParts() error {
 	entries, err := fs.ReadDir(f.root.FS(), stateDir)
 	if err != nil {
 		return err
@@ -117,13 +117,13 @@ func (f *Folder) sweep() error {
 	return nil
 }
 
-// checkForm refuses a folder that was filled with another form: its files would go.
-func (f *Folder) checkForm() error {
-	was, err := f.root.ReadFile(formName)
+// checkFormat refuses a folder that was filled with another form: its files would go.
+func (f *Folder) checkFormat() error {
+	was, err := f.root.ReadFile(formatName)
 	if err != nil {
 		return err
 	}
-	if form := string(bytes.TrimSpace(was)); form != f.form {
+	if form := string(bytes.TrimSpace(was)); form != f.format {
 		return advice.Usage("%s is an export to %s: name another folder", f.dir, form)
 	}
 	return nil
@@ -136,14 +136,14 @@ func (f *Folder) checkEmpty() error {
 		return err
 	}
 	for _, e := range entries {
-		if e.Name() != Own {
+		if e.Name() != PrivateDir {
 			return advice.Usage("%s holds files that are not an export's (%s): name another folder", f.dir, e.Name())
 		}
 	}
 	return nil
 }
 
-func (f *Folder) hold() error {
+func (f *Folder) acquireLock() error {
 	lock, err := f.root.OpenFile(lockName, os.O_CREATE|os.O_RDWR, 0o644) // refuses links that lead elsewhere
 	if err != nil {
 		return err
@@ -168,9 +168,9 @@ func (f *Folder) Close() error {
 	return err
 }
 
-// Claim says which files the export will have, given as a function that calls add with each name, in any order. What
+// DeclareFiles says which files the export will have, given as a function that calls add with each name, in any order. What
 // earlier exports have and this one has not is removed. It must be called before the first Put.
-func (f *Folder) Claim(ctx context.Context, names func(add func(name string) error) error) (err error) {
+func (f *Folder) DeclareFiles(ctx context.Context, names func(add func(name string) error) error) (err error) {
 	temp, err := os.MkdirTemp(f.temp, "kumo-export-")
 	if err != nil {
 		return err
@@ -178,28 +178,28 @@ func (f *Folder) Claim(ctx context.Context, names func(add func(name string) err
 	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
 	sorter := extsort.New(extsort.Config{Dir: filepath.Join(temp, "sort"), Memory: 16 << 20})
 	defer func() { err = errors.Join(err, sorter.Close()) }()
-	if err := names(func(name string) error { return sorter.Add(0, []byte(name), []byte{wanted}) }); err != nil {
+	if err := names(func(name string) error { return sorter.Add(0, []byte(name), []byte{declared}) }); err != nil {
 		return err
 	}
 	if err := f.eachListed(func(name []byte) error { return sorter.Add(0, name, []byte{listed}) }); err != nil {
 		return err
 	}
 	marked := filepath.Join(temp, "marked")
-	if err := f.mark(ctx, sorter, marked); err != nil { // from here on all are listed
+	if err := f.writeList(ctx, sorter, marked); err != nil { // from here on all are listed
 		return err
 	}
 	_, err = store.EachLineOf(vfs.OS, marked, func(line []byte, _ int64) error {
-		if line[0] == wanted {
+		if line[0] == declared {
 			return nil
 		}
-		return f.Forget(string(line[1:]))
+		return f.Remove(string(line[1:]))
 	})
 	if err != nil {
 		return err
 	}
 	return f.rewrite(listName, func(w io.Writer) error {
 		_, err := store.EachLineOf(vfs.OS, marked, func(line []byte, _ int64) error {
-			if line[0] != wanted {
+			if line[0] != declared {
 				return nil
 			}
 			_, err := fmt.Fprintf(w, "%s\n", line[1:])
@@ -211,12 +211,12 @@ func (f *Folder) Claim(ctx context.Context, names func(add func(name string) err
 
 // Where a name is from.
 const (
-	listed = 'l' // an earlier export's list alone
-	wanted = 'w' // the files of this one; it comes last where both have the name
+	listed   = 'l' // an earlier export's list alone
+	declared = 'w' // the files of this one; it comes last where both have the name
 )
 
-// mark lists all names that were given, and writes them to the file marked, each behind where it is from.
-func (f *Folder) mark(ctx context.Context, sorter *extsort.Sorter, marked string) error {
+// writeList lists all names that were given, and writes them to the file marked, each behind where it is from.
+func (f *Folder) writeList(ctx context.Context, sorter *extsort.Sorter, marked string) error {
 	return f.rewrite(listName, func(all io.Writer) (err error) {
 		out, err := os.Create(marked)
 		if err != nil {
@@ -280,8 +280,8 @@ func (f *Folder) eachListed(call func(name []byte) error) error {
 	return err
 }
 
-// Forget removes a file that was claimed, if an earlier export has left it, and the folders that are empty then.
-func (f *Folder) Forget(name string) error {
+// Remove removes a file that was claimed, if an earlier export has left it, and the folders that are empty then.
+func (f *Folder) Remove(name string) error {
 	info, err := f.root.Lstat(name)
 	switch {
 	case isAbsent(err) || err == nil && info.IsDir():
@@ -293,7 +293,7 @@ func (f *Folder) Forget(name string) error {
 		return err
 	}
 	f.Removed++
-	f.made = ""
+	f.lastDir = ""
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		if f.root.Remove(dir) != nil { // there is something in it
 			return nil
@@ -308,8 +308,8 @@ func isAbsent(err error) bool { return errors.Is(err, fs.ErrNotExist) || isNotDi
 // Put makes a file, whole, unless it is there with the same contents.
 func (f *Folder) Put(name string, data []byte) error {
 	f.Bytes += int64(len(data))
-	if f.has(name, bytes.NewReader(data), int64(len(data))) {
-		f.Same++
+	if f.hasContents(name, bytes.NewReader(data), int64(len(data))) {
+		f.Unchanged++
 		return nil
 	}
 	w, err := f.Create(name)
@@ -326,8 +326,8 @@ func (f *Folder) Put(name string, data []byte) error {
 	return nil
 }
 
-// has reports whether a file has just these contents, of so many bytes.
-func (f *Folder) has(name string, contents io.Reader, size int64) bool {
+// hasContents reports whether a file has just these contents, of so many bytes.
+func (f *Folder) hasContents(name string, contents io.Reader, size int64) bool {
 	info, err := f.root.Lstat(name)
 	if err != nil || !info.Mode().IsRegular() || info.Size() != size {
 		return false
@@ -356,10 +356,10 @@ func isEnd(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.
 // A File is a file that is being written. It appears with Close or Commit.
 type File struct {
 	*bufio.Writer
-	of   *Folder
-	file *os.File // nil once it is closed or given up
-	name string
-	slot int
+	folder *Folder
+	file   *os.File // nil once it is closed or given up
+	name   string
+	slot   int
 }
 
 // Create begins a file. A few can be open at once.
@@ -367,17 +367,17 @@ func (f *Folder) Create(name string) (*File, error) {
 	if !filepath.IsLocal(filepath.FromSlash(name)) {
 		return nil, fmt.Errorf("%q is no name of a file in %s", name, f.dir)
 	}
-	if dir := path.Dir(name); dir != "." && dir != f.made {
+	if dir := path.Dir(name); dir != "." && dir != f.lastDir {
 		if err := f.root.MkdirAll(dir, 0o755); err != nil {
 			return nil, fmt.Errorf("make %s in %s: %w", dir, f.dir, err)
 		}
-		f.made = dir
+		f.lastDir = dir
 	}
 	slot := slices.Index(f.open[:], false)
 	if slot < 0 {
-		return nil, fmt.Errorf("%s: %d files are being written", f.dir, mostOpen)
+		return nil, fmt.Errorf("%s: %d files are being written", f.dir, maxOpenFiles)
 	}
-	w := &File{of: f, name: name, slot: slot}
+	w := &File{folder: f, name: name, slot: slot}
 	if err := f.root.Remove(w.part()); err != nil && !errors.Is(err, fs.ErrNotExist) { // what was killed has left it
 		return nil, err
 	}
@@ -387,8 +387,8 @@ func (f *Folder) Create(name string) (*File, error) {
 	}
 	f.open[slot] = true
 	var to io.Writer = w.file
-	if f.Through != nil {
-		to = f.Through(to)
+	if f.WrapWriter != nil {
+		to = f.WrapWriter(to)
 	}
 	w.Writer = bufio.NewWriterSize(to, 64<<10)
 	return w, nil
@@ -397,10 +397,10 @@ func (f *Folder) Create(name string) (*File, error) {
 // part is what the file is called while it is written.
 func (w *File) part() string { return partName + strconv.Itoa(w.slot) }
 
-// end closes the file, which is a part then.
-func (w *File) end() error {
+// closePart closes the file, which is a part then.
+func (w *File) closePart() error {
 	file := w.file
-	w.file, w.of.open[w.slot] = nil, false
+	w.file, w.folder.open[w.slot] = nil, false
 	return file.Close()
 }
 
@@ -409,11 +409,11 @@ func (w *File) Close() error {
 	if err := w.Flush(); err != nil {
 		return errors.Join(err, w.Abort())
 	}
-	if err := w.end(); err != nil {
-		return errors.Join(err, w.of.root.Remove(w.part()))
+	if err := w.closePart(); err != nil {
+		return errors.Join(err, w.folder.root.Remove(w.part()))
 	}
-	if err := w.of.root.Rename(w.part(), w.name); err != nil {
-		return fmt.Errorf("%s in %s: %w", w.name, w.of.dir, errors.Join(err, w.of.root.Remove(w.part())))
+	if err := w.folder.root.Rename(w.part(), w.name); err != nil {
+		return fmt.Errorf("%s in %s: %w", w.name, w.folder.dir, errors.Join(err, w.folder.root.Remove(w.part())))
 	}
 	return nil
 }
@@ -430,12 +430,12 @@ func (w *File) Commit() error {
 	if err != nil {
 		return errors.Join(err, w.Abort())
 	}
-	w.of.Bytes += size
-	if w.of.has(w.name, w.file, size) {
-		w.of.Same++
+	w.folder.Bytes += size
+	if w.folder.hasContents(w.name, w.file, size) {
+		w.folder.Unchanged++
 		return w.Abort()
 	}
-	w.of.Written++
+	w.folder.Written++
 	return w.Close()
 }
 
@@ -444,5 +444,5 @@ func (w *File) Abort() error {
 	if w == nil || w.file == nil {
 		return nil
 	}
-	return errors.Join(w.end(), w.of.root.Remove(w.part()))
+	return errors.Join(w.closePart(), w.folder.root.Remove(w.part()))
 }

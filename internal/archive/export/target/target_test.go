@@ -24,7 +24,7 @@ func open(t *testing.T, dir string) *Folder {
 
 func claim(t *testing.T, f *Folder, names ...string) {
 	t.Helper()
-	err := f.Claim(t.Context(), func(add func(string) error) error {
+	err := f.DeclareFiles(t.Context(), func(add func(string) error) error {
 		for _, name := range names {
 			if err := add(name); err != nil {
 				return err
@@ -48,7 +48,7 @@ func put(t *testing.T, f *Folder, name, text string) {
 func there(t *testing.T, dir string) (all []string) {
 	t.Helper()
 	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
-		if d.IsDir() && name == Own {
+		if d.IsDir() && name == PrivateDir {
 			return fs.SkipDir
 		}
 		if !d.IsDir() {
@@ -81,8 +81,8 @@ func TestWhatTheNextExportHasNotGoes(t *testing.T) {
 	if got := there(t, dir); !slices.Equal(got, []string{"a/b", "a/d", "a/mine"}) {
 		t.Error(got)
 	}
-	if f.Written != 1 || f.Same != 1 || f.Removed != 1 || f.Bytes != 2 {
-		t.Errorf("%d written, %d same, %d removed, %d bytes", f.Written, f.Same, f.Removed, f.Bytes)
+	if f.Written != 1 || f.Unchanged != 1 || f.Removed != 1 || f.Bytes != 2 {
+		t.Errorf("%d written, %d same, %d removed, %d bytes", f.Written, f.Unchanged, f.Removed, f.Bytes)
 	}
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
@@ -150,7 +150,7 @@ func TestNothingIsWrittenOutside(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, listName), []byte("../x\n/etc/x\nout/precious\n\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Claim(t.Context(), func(func(string) error) error { return nil }); err == nil {
+	if err := f.DeclareFiles(t.Context(), func(func(string) error) error { return nil }); err == nil {
 		t.Error("what lies outside was to be removed, and that is no error")
 	}
 	if _, err := os.Stat(filepath.Join(outside, "precious")); err != nil {
@@ -187,7 +187,7 @@ func TestClaimEndsWithItsContext(t *testing.T) {
 	put(t, f, "a", "1")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	err := f.Claim(ctx, func(add func(string) error) error { return add("b") })
+	err := f.DeclareFiles(ctx, func(add func(string) error) error { return add("b") })
 	if err == nil || !slices.Equal(there(t, dir), []string{"a"}) {
 		t.Error(err, there(t, dir))
 	}

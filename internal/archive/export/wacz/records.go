@@ -57,7 +57,7 @@ func (e *Exporter) records(ctx context.Context) (err error) {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		c := copier{e: e, from: name, to: inGzip(name), entries: entries, after: after}
+		c := copier{e: e, from: name, to: gzipName(name), entries: entries, after: after}
 		if err := c.file(ctx); err != nil {
 			return fmt.Errorf("warc/%s: %w", name, err)
 		}
@@ -120,14 +120,14 @@ func (c *copier) file(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if c.e.archive.Narrowed() {
-		return c.chosen(ctx, in)
+	if c.e.archive.IsFiltered() {
+		return c.copySelected(ctx, in)
 	}
-	return c.all(ctx, in)
+	return c.copyAll(ctx, in)
 }
 
-// all copies all records that can be read.
-func (c *copier) all(ctx context.Context, in *warc.Reader) error {
+// copyAll copies all records that can be read.
+func (c *copier) copyAll(ctx context.Context, in *warc.Reader) error {
 	for ctx.Err() == nil {
 		at := in.Offset()
 		rec, err := in.Next()
@@ -135,7 +135,7 @@ func (c *copier) all(ctx context.Context, in *warc.Reader) error {
 			return c.end(nil)
 		}
 		if err != nil {
-			c.lacks(at, err)
+			c.noteUnreadable(at, err)
 			in.Skip()
 			continue
 		}
@@ -146,8 +146,8 @@ func (c *copier) all(ctx context.Context, in *warc.Reader) error {
 	return context.Cause(ctx)
 }
 
-// chosen copies the records that the index names.
-func (c *copier) chosen(ctx context.Context, in *warc.Reader) error {
+// copySelected copies the records that the index names.
+func (c *copier) copySelected(ctx context.Context, in *warc.Reader) error {
 	for ctx.Err() == nil {
 		if file, _, _ := strings.Cut(c.entries.key, "\x00"); file != c.from {
 			return c.end(nil)
@@ -156,8 +156,8 @@ func (c *copier) chosen(ctx context.Context, in *warc.Reader) error {
 		in.SeekTo(at)
 		rec, err := in.Next()
 		if err != nil {
-			c.lacks(at, err)
-			err = c.pass(at, nil)
+			c.noteUnreadable(at, err)
+			err = c.advanceIndex(at, nil)
 		} else {
 			err = c.copy(rec)
 		}
@@ -171,7 +171,7 @@ func (c *copier) chosen(ctx context.Context, in *warc.Reader) error {
 // end passes what the index says of records that are not there, and lists the file.
 func (c *copier) end(err error) error {
 	if err == nil {
-		err = c.pass(1<<62, nil)
+		err = c.advanceIndex(1<<62, nil)
 	}
 	if err == nil && c.out != nil {
 		c.out.end()
@@ -179,10 +179,10 @@ func (c *copier) end(err error) error {
 	return err
 }
 
-// lacks notes a record that cannot be read.
-func (c *copier) lacks(at int64, err error) {
+// noteUnreadable notes a record that cannot be read.
+func (c *copier) noteUnreadable(at int64, err error) {
 	c.e.report.Unreadable++
-	c.e.report.Note((&captures.ErrRecord{Place: captures.Place{File: c.from, Offset: at}, Err: err}).Error())
+	c.e.report.AddNote((&captures.RecordError{Location: captures.Location{File: c.from, Offset: at}, Err: err}).Error())
 }
 
 // copy copies a record, and notes for the index where it lies.
@@ -204,11 +204,11 @@ func (c *copier) copy(rec *warc.Record) (err error) {
 	if err != nil {
 		return err
 	}
-	return c.pass(rec.Offset, func(x *warc.IndexLine) { x.File, x.Offset, x.Length = c.to, at, c.out.n-at })
+	return c.advanceIndex(rec.Offset, func(x *warc.IndexLine) { x.File, x.Offset, x.Length = c.to, at, c.out.n-at })
 }
 
-// pass goes behind what the index says of the record at a place: what it says of that is kept as moved makes it.
-func (c *copier) pass(at int64, moved func(*warc.IndexLine)) error {
+// advanceIndex goes behind what the index says of the record at a place: what it says of that is kept as moved makes it.
+func (c *copier) advanceIndex(at int64, moved func(*warc.IndexLine)) error {
 	for c.entries.key != "" {
 		file, _, _ := strings.Cut(c.entries.key, "\x00")
 		if file > c.from || file == c.from && c.entries.x.Offset > at {

@@ -44,8 +44,8 @@ type Config struct {
 }
 
 var (
-	_ export.Preparer  = (*Exporter)(nil)
-	_ export.Archivist = (*Exporter)(nil)
+	_ export.Preparer        = (*Exporter)(nil)
+	_ export.ArchiveExporter = (*Exporter)(nil)
 )
 
 // An Exporter writes the file.
@@ -78,7 +78,7 @@ func New(ctx context.Context, to *target.Folder, cfg Config) (*Exporter, error) 
 			e.starts[url] = n
 		}
 	}
-	if err := to.Claim(ctx, func(add func(string) error) error { return add(Name) }); err != nil {
+	if err := to.DeclareFiles(ctx, func(add func(string) error) error { return add(Name) }); err != nil {
 		return nil, err
 	}
 	var err error
@@ -92,8 +92,8 @@ func New(ctx context.Context, to *target.Folder, cfg Config) (*Exporter, error) 
 // Close gives up what is not finished.
 func (e *Exporter) Close() error { return e.out.Abort() }
 
-// Take takes the crawl's records, of which the newest says when the file was made.
-func (e *Exporter) Take(a *captures.Archive) { e.archive = a }
+// SetArchive takes the crawl's records, of which the newest says when the file was made.
+func (e *Exporter) SetArchive(a *captures.Archive) { e.archive = a }
 
 // An entry is a file in the file that is being written.
 type entry struct {
@@ -147,7 +147,7 @@ type prepared struct {
 }
 
 // Prepare reads pages for their titles.
-func (e *Exporter) Prepare() export.Prepare {
+func (e *Exporter) Prepare() export.PrepareFunc {
 	reader := row.NewReader(false)
 	return func(p *export.Page) (any, error) {
 		r, err := reader.Read(p)
@@ -157,7 +157,7 @@ func (e *Exporter) Prepare() export.Prepare {
 
 // Write lists a page. Records that cannot be read are found when they are copied.
 func (e *Exporter) Write(_ context.Context, p *export.Page) error {
-	if err := e.list(); err != nil {
+	if err := e.beginPages(); err != nil {
 		return err
 	}
 	r := p.Prepared.(prepared)
@@ -179,8 +179,8 @@ func (e *Exporter) Write(_ context.Context, p *export.Page) error {
 	return json.NewEncoder(e.entry).Encode(pageLine{hex.EncodeToString(sum[:10]), r.URL, ts, r.Title})
 }
 
-// list begins the list of pages, which comes first, as it is written while pages are read.
-func (e *Exporter) list() (err error) {
+// beginPages begins the list of pages, which comes first, as it is written while pages are read.
+func (e *Exporter) beginPages() (err error) {
 	if e.entry != nil {
 		return nil
 	}
@@ -193,7 +193,7 @@ func (e *Exporter) list() (err error) {
 
 // Finish writes records and index, and makes the file appear.
 func (e *Exporter) Finish(ctx context.Context, r *export.Report) error {
-	if err := e.list(); err != nil {
+	if err := e.beginPages(); err != nil {
 		return err
 	}
 	e.entry.end()
@@ -206,7 +206,7 @@ func (e *Exporter) Finish(ctx context.Context, r *export.Report) error {
 	if err := e.zip.Close(); err != nil {
 		return err
 	}
-	r.Take(&e.report)
+	r.Merge(&e.report)
 	r.Open = Name
 	return e.out.Commit()
 }
@@ -230,19 +230,19 @@ func (e *Exporter) describe() error {
 		d.MainURL, d.MainDate = e.main.URL, e.main.Time.UTC().Format(time.RFC3339)
 	}
 	const name = "datapackage.json"
-	hash, err := e.document(name, d)
+	hash, err := e.writeJSON(name, d)
 	if err != nil {
 		return err
 	}
-	_, err = e.document("datapackage-digest.json", struct {
+	_, err = e.writeJSON("datapackage-digest.json", struct {
 		Path string `json:"path"`
 		Hash string `json:"hash"`
 	}{name, hash})
 	return err
 }
 
-// document writes a file of JSON, which is not listed. It returns its hash.
-func (e *Exporter) document(name string, v any) (string, error) {
+// writeJSON writes a file of JSON, which is not listed. It returns its hash.
+func (e *Exporter) writeJSON(name string, v any) (string, error) {
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return "", err
@@ -272,8 +272,8 @@ func IsOurs(name string) bool {
 	return err == nil && json.NewDecoder(bytes.NewReader(text)).Decode(&d) == nil && d.Software == Software
 }
 
-// inGzip is the name of a WARC file once it is compressed by gzip.
-func inGzip(warc string) string {
+// gzipName is the name of a WARC file once it is compressed by gzip.
+func gzipName(warc string) string {
 	name, _, _ := strings.Cut(warc, ".warc.")
 	return name + ".warc.gz"
 }

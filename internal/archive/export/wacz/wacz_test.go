@@ -31,9 +31,9 @@ func TestContract(t *testing.T) { exporttest.RunOfRecords(t, maker) }
 
 var visits = []exporttest.Visit{
 	{URL: "http://a.test/", Body: "<title>Home</title>x"}, {URL: "http://a.test/b", Body: "<title>B</title>y"},
-	{URL: "http://a.test/c", Body: "<title>Home</title>x", Of: 1},
+	{URL: "http://a.test/c", Body: "<title>Home</title>x", SameAs: 1},
 	{URL: "http://a.test/i.png", Header: "Content-Type: image/png\r\n", Body: "png"},
-	{URL: "http://a.test/b", Status: 304, Of: 2}, {URL: "http://a.test/gone", Status: 404, Body: "error"},
+	{URL: "http://a.test/b", Status: 304, SameAs: 2}, {URL: "http://a.test/gone", Status: 404, Body: "error"},
 }
 
 // files are what is in the file that is made of a crawl.

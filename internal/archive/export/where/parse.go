@@ -21,7 +21,7 @@ func Parse(expr string) (*Condition, error) {
 	if t := p.next(); t.kind != end {
 		return nil, t.errorf("%s is too much here: conditions are joined by && and ||", t)
 	}
-	return &Condition{is, p.body}, nil
+	return &Condition{is, p.needsBody}, nil
 }
 
 // A kind is what a token is.
@@ -32,7 +32,7 @@ const (
 	word
 	number
 	text
-	sign
+	operator
 )
 
 type token struct {
@@ -57,11 +57,11 @@ func (t token) errorf(format string, args ...any) error {
 	return fmt.Errorf("%q, at byte %d: %w", t.in, t.at+1, fmt.Errorf(format, args...))
 }
 
-const mostBytes = 64 << 10 // of an expression
+const maxBytes = 64 << 10 // of an expression
 
 func scan(in string) (all []token, err error) {
-	if len(in) > mostBytes {
-		return nil, fmt.Errorf("has %d bytes: %d are the most", len(in), mostBytes)
+	if len(in) > maxBytes {
+		return nil, fmt.Errorf("has %d bytes: %d are the most", len(in), maxBytes)
 	}
 	for i := 0; ; {
 		for i < len(in) && strings.IndexByte(" \t\r\n", in[i]) >= 0 {
@@ -86,7 +86,7 @@ func scan(in string) (all []token, err error) {
 			}
 			i += n
 		default:
-			t.kind, t.text = sign, signAt(in[i:])
+			t.kind, t.text = operator, operatorAt(in[i:])
 			if t.text == "" {
 				return nil, t.errorf("%q means nothing here%s", c, hint(c))
 			}
@@ -122,10 +122,10 @@ func quoted(in string) (string, int) {
 	return "", 0
 }
 
-var signs = []string{"&&", "||", "==", "!=", "<=", ">=", "!~", "~", "<", ">", "!", "(", ")"}
+var operators = []string{"&&", "||", "==", "!=", "<=", ">=", "!~", "~", "<", ">", "!", "(", ")"}
 
-func signAt(in string) string {
-	for _, s := range signs {
+func operatorAt(in string) string {
+	for _, s := range operators {
 		if strings.HasPrefix(in, s) {
 			return s
 		}
@@ -144,8 +144,8 @@ func hint(c byte) string {
 }
 
 type parser struct {
-	tokens []token
-	body   bool
+	tokens    []token
+	needsBody bool
 }
 
 func (p *parser) next() token {
@@ -156,16 +156,16 @@ func (p *parser) next() token {
 	return t
 }
 
-// takes takes a sign if it is next.
-func (p *parser) takes(what string) bool {
-	if t := p.tokens[0]; t.kind != sign || t.text != what {
+// accept takes a sign if it is next.
+func (p *parser) accept(what string) bool {
+	if t := p.tokens[0]; t.kind != operator || t.text != what {
 		return false
 	}
 	p.next()
 	return true
 }
 
-const mostNested = 200 // parentheses and ! in each other
+const maxNesting = 200 // parentheses and ! in each other
 
 func (p *parser) or(depth int) (test, error) {
 	return p.joined(depth, "||", p.and, func(a, b test) test { return func(r *row.Row) bool { return a(r) || b(r) } })
@@ -177,7 +177,7 @@ func (p *parser) and(depth int) (test, error) {
 
 func (p *parser) joined(depth int, by string, part func(int) (test, error), join func(a, b test) test) (test, error) {
 	all, err := part(depth)
-	for err == nil && p.takes(by) {
+	for err == nil && p.accept(by) {
 		var next test
 		if next, err = part(depth); err == nil {
 			all = join(all, next)
@@ -187,18 +187,18 @@ func (p *parser) joined(depth int, by string, part func(int) (test, error), join
 }
 
 func (p *parser) not(depth int) (test, error) {
-	if depth > mostNested {
+	if depth > maxNesting {
 		return nil, p.tokens[0].errorf("too much is in each other")
 	}
-	if p.takes("!") {
+	if p.accept("!") {
 		is, err := p.not(depth + 1)
 		return func(r *row.Row) bool { return !is(r) }, err
 	}
-	if !p.takes("(") {
+	if !p.accept("(") {
 		return p.comparison()
 	}
 	is, err := p.or(depth + 1)
-	if err == nil && !p.takes(")") {
+	if err == nil && !p.accept(")") {
 		err = p.tokens[0].errorf("a ) is missing before %s", p.tokens[0])
 	}
 	return is, err
@@ -211,11 +211,11 @@ func (p *parser) comparison() (test, error) {
 	}
 	c := columnNamed(name.text)
 	if c == nil {
-		return nil, name.errorf("%s", unknown(name.text))
+		return nil, name.errorf("%s", unknownColumn(name.text))
 	}
-	p.body = p.body || c.body
+	p.needsBody = p.needsBody || c.needsBody
 	op := p.tokens[0]
-	isOperator := op.kind == sign && (orders[op.text] != nil || op.text == "~" || op.text == "!~")
+	isOperator := op.kind == operator && (comparisons[op.text] != nil || op.text == "~" || op.text == "!~")
 	if !isOperator {
 		if c.flag != nil {
 			return c.flag, nil
@@ -224,7 +224,7 @@ func (p *parser) comparison() (test, error) {
 	}
 	p.next()
 	value := p.next()
-	if value.kind == end || value.kind == sign {
+	if value.kind == end || value.kind == operator {
 		return nil, value.errorf("a value has to stand before %s, as in %s", value, c.example())
 	}
 	return c.compare(op, value)

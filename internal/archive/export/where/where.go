@@ -29,38 +29,38 @@ import (
 
 // A Condition says of pages whether they are wanted. It serves any number of goroutines.
 type Condition struct {
-	is   test
-	body bool // it asks for what only the record says
+	test      test
+	needsBody bool // it asks for what only the record says
 }
 
 // A test is a condition, or a part of one.
 type test func(r *row.Row) bool
 
-// Judge makes, for one goroutine, what says whether a page is wanted. A page's record is read only where the condition
+// Matcher makes, for one goroutine, what says whether a page is wanted. A page's record is read only where the condition
 // asks for what is in it; where it cannot be read, that is "" or 0.
-func (c *Condition) Judge() func(p *export.Page) (bool, error) {
+func (c *Condition) Matcher() func(p *export.Page) (bool, error) {
 	reader := row.NewReader(false)
 	return func(p *export.Page) (bool, error) {
-		if !c.body {
-			r := row.Of(p.Capture)
-			return c.is(&r), nil
+		if !c.needsBody {
+			r := row.FromCapture(p.Capture)
+			return c.test(&r), nil
 		}
 		r, err := reader.Read(p)
 		if err != nil {
 			return false, err
 		}
-		return c.is(r), nil
+		return c.test(r), nil
 	}
 }
 
 // A column is what can be asked for: one of its functions is set.
 type column struct {
-	name   string
-	body   bool // only the record says it
-	text   func(*row.Row) string
-	number func(*row.Row) int
-	time   func(*row.Row) time.Time
-	flag   func(*row.Row) bool
+	name      string
+	needsBody bool // only the record says it
+	text      func(*row.Row) string
+	number    func(*row.Row) int
+	time      func(*row.Row) time.Time
+	flag      func(*row.Row) bool
 }
 
 func (c *column) kind() string {
@@ -78,7 +78,7 @@ func (c *column) kind() string {
 // columns are those of a row that are single values.
 var columns = sync.OnceValue(func() (all []column) {
 	for _, of := range row.Columns() {
-		c := column{name: of.Name, body: of.Record}
+		c := column{name: of.Name, needsBody: of.NeedsRecord}
 		switch unknown := of.Zero().(type) {
 		case string:
 			c.text = func(r *row.Row) string { return valueOf(&of, r, unknown) }
@@ -120,8 +120,8 @@ func columnNamed(name string) *column {
 	return nil
 }
 
-// unknown says which columns there are; the nearest comes first.
-func unknown(name string) string {
+// unknownColumn says which columns there are; the nearest comes first.
+func unknownColumn(name string) string {
 	text := fmt.Sprintf("there is no column %q", name)
 	if best := advice.Nearest(name, Columns()); best != "" {
 		text += fmt.Sprintf("; did you mean %s?", best)
@@ -164,7 +164,7 @@ func (c *column) compareText(op, value token) (test, error) {
 		found := op.text == "~"
 		return func(r *row.Row) bool { return re.MatchString(c.text(r)) == found }, nil
 	}
-	want, holds := value.text, orders[op.text]
+	want, holds := value.text, comparisons[op.text]
 	return func(r *row.Row) bool { return holds(cmp.Compare(c.text(r), want)) }, nil
 }
 
@@ -173,15 +173,15 @@ func (c *column) compareNumber(op, value token) (test, error) {
 	if value.kind != number || err != nil {
 		return nil, value.errorf("%s is a number, as in %s %s 200", c.name, c.name, "==")
 	}
-	holds := orders[op.text]
+	holds := comparisons[op.text]
 	if holds == nil {
 		return nil, op.errorf("%s is a number: %s is for texts", c.name, op.text)
 	}
 	return func(r *row.Row) bool { return holds(cmp.Compare(c.number(r), want)) }, nil
 }
 
-// layouts are how much of a time may be written.
-var layouts = []string{"2006", "2006-01", "2006-01-02", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02T15:04:05",
+// timeLayouts are how much of a time may be written.
+var timeLayouts = []string{"2006", "2006-01", "2006-01-02", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02T15:04:05",
 	"2006-01-02 15:04:05", time.RFC3339}
 
 // compareTime takes what is not written out for a span: == is within it, > behind its end.
@@ -189,11 +189,11 @@ func (c *column) compareTime(op, value token) (test, error) {
 	if value.kind == number && len(value.text) == 4 {
 		value.kind = text // a year
 	}
-	holds := orders[op.text]
+	holds := comparisons[op.text]
 	if holds == nil {
 		return nil, op.errorf("%s is a time: %s is for texts", c.name, op.text)
 	}
-	for n, layout := range layouts {
+	for n, layout := range timeLayouts {
 		at, err := time.Parse(layout, value.text)
 		if err != nil || value.kind != text {
 			continue
@@ -222,8 +222,8 @@ func (c *column) compareTime(op, value token) (test, error) {
 	return nil, value.errorf("%s is a time, in UTC, as \"2026-03-01\" or \"2026-03-01T10:00:00Z\"", c.name)
 }
 
-// orders say, for what comparison gives (-1, 0, 1), whether an operator holds.
-var orders = map[string]func(int) bool{
+// comparisons say, for what comparison gives (-1, 0, 1), whether an operator holds.
+var comparisons = map[string]func(int) bool{
 	"==": func(n int) bool { return n == 0 }, "!=": func(n int) bool { return n != 0 },
 	"<": func(n int) bool { return n < 0 }, "<=": func(n int) bool { return n <= 0 },
 	">": func(n int) bool { return n > 0 }, ">=": func(n int) bool { return n >= 0 },

@@ -44,7 +44,7 @@ func TestConditions(t *testing.T) {
 			t.Errorf("%s: %v", expr, err)
 			continue
 		}
-		if got := c.is(&example); got != want {
+		if got := c.test(&example); got != want {
 			t.Errorf("%s is %v", expr, got)
 		}
 	}
@@ -83,7 +83,7 @@ func TestErrors(t *testing.T) {
 // Only what asks for it reads records.
 func TestBody(t *testing.T) {
 	for expr, want := range map[string]bool{`status == 200 && host ~ "a"`: false, `status == 200 && lang == "de"`: true} {
-		if c, err := Parse(expr); err != nil || c.body != want {
+		if c, err := Parse(expr); err != nil || c.needsBody != want {
 			t.Errorf("%s: %v, %v", expr, c, err)
 		}
 	}
@@ -99,9 +99,9 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		got := c.is(&example)
+		got := c.test(&example)
 		again, err := Parse(fmt.Sprintf("!(%s)", expr))
-		if err == nil && again.is(&example) == got {
+		if err == nil && again.test(&example) == got {
 			t.Errorf("%q and its contrary are %v", expr, got)
 		}
 	})

@@ -21,7 +21,7 @@ const MaxWord = 64
 type Word struct {
 	Term     string
 	From, To int  // where it stands in the text
-	Begins   bool // of a query: it stands for all words that begin so
+	Prefix   bool // of a query: it stands for all words that begin so
 	tail     bool // of a query: the last letter of a run
 }
 
@@ -45,7 +45,7 @@ func (s *Splitter) Query(text, lang string) (all []Word) {
 	s.split(text, lang, true, func(w Word) bool { all = append(all, w); return true })
 	last := len(all) - 1
 	for i := range max(last, 0) {
-		all[i].Begins = false
+		all[i].Prefix = false
 	}
 	if last >= 0 && all[last].tail {
 		all = all[:last]
@@ -57,9 +57,9 @@ func (s *Splitter) split(text, lang string, query bool, f func(Word) bool) {
 	for at := 0; at < len(text); {
 		r, n := decode(text[at:])
 		switch {
-		case dense(r):
+		case isUnspaced(r):
 			end := s.run(text, at)
-			if !s.pairs(text, query, f) {
+			if !s.bigrams(text, query, f) {
 				return
 			}
 			at = end
@@ -68,13 +68,13 @@ func (s *Splitter) split(text, lang string, query bool, f func(Word) bool) {
 			ascii := r < utf8.RuneSelf
 			for end < len(text) {
 				r, n := decode(text[end:])
-				if !(isWord(r) || inside(r)) || dense(r) {
+				if !(isWord(r) || isInvisible(r)) || isUnspaced(r) {
 					break
 				}
 				ascii = ascii && r < utf8.RuneSelf
 				end += n
 			}
-			if s.Only != nil && s.unwanted(r, lang) {
+			if s.Only != nil && s.isUnwanted(r, lang) {
 				at = end
 				continue
 			}
@@ -88,9 +88,9 @@ func (s *Splitter) split(text, lang string, query bool, f func(Word) bool) {
 	}
 }
 
-// unwanted reports whether a word that begins with a letter cannot be one that is wanted: where stemmers leave
+// isUnwanted reports whether a word that begins with a letter cannot be one that is wanted: where stemmers leave
 // beginnings alone.
-func (s *Splitter) unwanted(first rune, lang string) bool {
+func (s *Splitter) isUnwanted(first rune, lang string) bool {
 	if first >= utf8.RuneSelf && (first < 0x410 || first > 0x44F) || lang == "ar" || lang == "ga" {
 		return false
 	}
@@ -114,11 +114,11 @@ func isWord(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsNumber(r)
 }
 
-// inside is true of what may stand in a word and is not seen: soft hyphens, joiners.
-func inside(r rune) bool { return r == 0xAD || r == 0x200C || r == 0x200D }
+// isInvisible is true of what may stand in a word and is not seen: soft hyphens, joiners.
+func isInvisible(r rune) bool { return r == 0xAD || r == 0x200C || r == 0x200D }
 
-// dense is true of letters of scripts without spaces, and of Korean ones.
-func dense(r rune) bool {
+// isUnspaced is true of letters of scripts without spaces, and of Korean ones.
+func isUnspaced(r rune) bool {
 	switch {
 	case r < 0xE00:
 		return false
@@ -135,9 +135,9 @@ func dense(r rune) bool {
 	return false
 }
 
-// joins is true of what belongs to the letter before it: marks, those of narrow kana, and what ends a syllable of
+// isCombining is true of what belongs to the letter before it: marks, those of narrow kana, and what ends a syllable of
 // Hangul that is written in its parts. What is made of these by NFKC is one letter.
-func joins(r rune) bool {
+func isCombining(r rune) bool {
 	return unicode.IsMark(r) || r == 0xFF9E || r == 0xFF9F || r >= 0x1160 && r <= 0x11FF
 }
 
@@ -146,10 +146,10 @@ func (s *Splitter) run(text string, at int) (end int) {
 	s.marks = s.marks[:0]
 	for at < len(text) {
 		r, n := utf8.DecodeRuneInString(text[at:])
-		if !dense(r) {
+		if !isUnspaced(r) {
 			break
 		}
-		if len(s.marks) == 0 || !joins(r) {
+		if len(s.marks) == 0 || !isCombining(r) {
 			s.marks = append(s.marks, at)
 		}
 		at += n
@@ -158,12 +158,12 @@ func (s *Splitter) run(text string, at int) (end int) {
 	return at
 }
 
-// pairs tells the pairs of letters of a run, and its last letter alone, so that each letter begins a word.
-func (s *Splitter) pairs(text string, query bool, f func(Word) bool) bool {
+// bigrams tells the pairs of letters of a run, and its last letter alone, so that each letter begins a word.
+func (s *Splitter) bigrams(text string, query bool, f func(Word) bool) bool {
 	letters := len(s.marks) - 1
 	for i := range letters {
 		from, to := s.marks[i], s.marks[min(i+2, letters)]
-		w := Word{Term: norm.NFKC.String(text[from:to]), From: from, To: to, Begins: query && letters == 1,
+		w := Word{Term: norm.NFKC.String(text[from:to]), From: from, To: to, Prefix: query && letters == 1,
 			tail: query && letters > 1 && i == letters-1}
 		if len(w.Term) <= MaxWord && !f(w) {
 			return false
@@ -179,7 +179,7 @@ func (s *Splitter) term(word, lang string, ascii bool) string {
 	}
 	if ascii {
 		word = strings.ToLower(word)
-	} else if word = plain(word); word == "" {
+	} else if word = normalize(word); word == "" {
 		return ""
 	}
 	if stem, has := stemmers[lang]; has && word[0] > '9' {
@@ -193,12 +193,12 @@ func (s *Splitter) term(word, lang string, ascii bool) string {
 		stemmed, has := known[word]
 		if !has {
 			own := strings.Clone(word)
-			stemmed = fold(s.env.stem(stem, own))
+			stemmed = stripAccents(s.env.stem(stem, own))
 			known[own] = stemmed
 		}
 		word = stemmed
 	} else if !ascii {
-		word = fold(word)
+		word = stripAccents(word)
 	}
 	if len(word) > MaxWord {
 		return ""
@@ -209,10 +209,10 @@ func (s *Splitter) term(word, lang string, ascii bool) string {
 // maxStems are remembered of a language.
 const maxStems = 1 << 15
 
-// plain is a word in small letters, whole ones, without what is not seen.
-func plain(word string) string {
+// normalize is a word in small letters, whole ones, without what is not seen.
+func normalize(word string) string {
 	return norm.NFC.String(strings.Map(func(r rune) rune {
-		if inside(r) || r == 0x640 || r == utf8.RuneError { // 640 only makes Arabic words wider
+		if isInvisible(r) || r == 0x640 || r == utf8.RuneError { // 640 only makes Arabic words wider
 			return -1
 		}
 		switch r = unicode.ToLower(r); r {
@@ -225,10 +225,10 @@ func plain(word string) string {
 	}, norm.NFKC.String(word)))
 }
 
-// fold takes accents away where a script does without them.
-func fold(word string) string {
+// stripAccents takes accents away where a script does without them.
+func stripAccents(word string) string {
 	first, _ := utf8.DecodeRuneInString(word)
-	if first < utf8.RuneSelf && isASCII(word) || !accented(first) {
+	if first < utf8.RuneSelf && isASCII(word) || !mayHaveAccents(first) {
 		return word
 	}
 	return norm.NFC.String(strings.Map(func(r rune) rune {
@@ -263,5 +263,5 @@ func isASCII(s string) bool {
 	return true
 }
 
-// accented is true of Latin, Greek, Cyrillic, Hebrew and Arabic letters.
-func accented(r rune) bool { return r < 0x700 || r >= 0x1E00 && r < 0x2000 }
+// mayHaveAccents is true of Latin, Greek, Cyrillic, Hebrew and Arabic letters.
+func mayHaveAccents(r rune) bool { return r < 0x700 || r >= 0x1E00 && r < 0x2000 }

@@ -54,7 +54,7 @@ func TestTextWithoutSpaces(t *testing.T) {
 				for at := range all {
 					row := at+len(query) <= len(all)
 					for i, w := range query {
-						row = row && (all[at+i] == w.Term || w.Begins && strings.HasPrefix(all[at+i], w.Term))
+						row = row && (all[at+i] == w.Term || w.Prefix && strings.HasPrefix(all[at+i], w.Term))
 					}
 					found = found || row
 				}
@@ -75,7 +75,7 @@ func found(text, query string) bool {
 	for at := range len(all) - len(row) + 1 {
 		is := true
 		for i, w := range row {
-			is = is && (all[at+i] == w.Term || w.Begins && strings.HasPrefix(all[at+i], w.Term))
+			is = is && (all[at+i] == w.Term || w.Prefix && strings.HasPrefix(all[at+i], w.Term))
 		}
 		if is && len(row) > 0 {
 			return true
@@ -107,7 +107,7 @@ func TestPartsOfLetters(t *testing.T) {
 		runes := []rune(text)
 		for from := range runes[:len(runes)-1] {
 			part := string(runes[from : from+2])
-			if dense(runes[from]) && dense(runes[from+1]) && !found(norm.NFD.String(text), part) {
+			if isUnspaced(runes[from]) && isUnspaced(runes[from+1]) && !found(norm.NFD.String(text), part) {
 				t.Errorf("%q is not found in the parts of %q", part, text)
 			}
 		}

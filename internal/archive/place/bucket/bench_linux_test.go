@@ -17,7 +17,7 @@ import (
 // processors: go test -run '^$' -bench Gateway -benchtime 3x ./internal/archive/place/bucket
 func BenchmarkGateway(b *testing.B) {
 	p := open(b, buckettest.URL(buckettest.Gateway(b), "x"))
-	data := placetest.Noise(1, 256_000_000)
+	data := placetest.RandomBytes(1, 256_000_000)
 	if err := place.WriteFile(b.Context(), p, "read", data); err != nil {
 		b.Fatal(err)
 	}

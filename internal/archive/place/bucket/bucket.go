@@ -54,8 +54,8 @@ type store interface {
 	abortBelow(ctx context.Context, key string) error
 	// upload uploads a file. If resume is set, it may continue an earlier upload, and need not send a file that is there.
 	upload(ctx context.Context, f file, resume bool) error
-	// prompt is the same store with few tries of each request.
-	prompt() store
+	// failFast is the same store with few tries of each request.
+	failFast() store
 	close() error
 }
 
@@ -92,9 +92,9 @@ type Place struct {
 }
 
 var (
-	_ place.Place    = (*Place)(nil)
-	_ place.Prompter = (*Place)(nil)
-	_ place.Asker    = (*Place)(nil)
+	_ place.Place      = (*Place)(nil)
+	_ place.FastFailer = (*Place)(nil)
+	_ place.Prober     = (*Place)(nil)
 )
 
 // Schemes are those of the URLs that Open takes.
@@ -108,7 +108,7 @@ func Open(ctx context.Context, rawURL string, cfg Config) (*Place, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := p.Ask(ctx); err != nil {
+	if err := p.Probe(ctx); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
@@ -166,16 +166,16 @@ func parse(rawURL string) (*url.URL, error) {
 	return u, nil
 }
 
-// Ask asks whether the place is there and may be read.
-func (p *Place) Ask(ctx context.Context) error {
-	_, _, err := p.store.prompt().list(ctx, p.prefix, "", "", 1)
+// Probe asks whether the place is there and may be read.
+func (p *Place) Probe(ctx context.Context) error {
+	_, _, err := p.store.failFast().list(ctx, p.prefix, "", "", 1)
 	return p.explain("open", "", err)
 }
 
-// Prompt is the place with few tries of each request.
-func (p *Place) Prompt() place.Place {
+// FailFast is the place with few tries of each request.
+func (p *Place) FailFast() place.Place {
 	prompt := *p
-	prompt.store = p.store.prompt()
+	prompt.store = p.store.failFast()
 	return &prompt
 }
 

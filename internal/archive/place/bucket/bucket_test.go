@@ -147,7 +147,7 @@ func TestWhatPasses(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer p.Close()
-		return p.Prompt().(*Place).Ask(t.Context())
+		return p.FailFast().(*Place).Probe(t.Context())
 	}
 	if err := ask(good); err != nil {
 		t.Fatal(err)
@@ -172,7 +172,7 @@ func TestWhatPasses(t *testing.T) {
 		strings.Replace(good, "http%3A", "https%3A", 1):       false,
 		strings.Replace(good, "http%3A%2F%2F127", "127", 1):   false,
 	} {
-		if err := ask(url); err == nil || place.Passes(err) != want {
+		if err := ask(url); err == nil || place.IsTransient(err) != want {
 			t.Errorf("%s: %v passes: %v", url, err, !want)
 		}
 	}

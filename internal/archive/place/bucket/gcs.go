@@ -39,7 +39,7 @@ const (
 	gcsPause     = time.Second
 	gcsChunk     = 16 << 20 // bytes of a file that go in one request; a multiple of 256 KiB
 	tokenTimeout = time.Minute
-	mostJSON     = 16 << 20 // bytes of an answer
+	maxJSON      = 16 << 20 // bytes of an answer
 
 	gcsCredentials = "run gcloud auth application-default login, name a key file by GOOGLE_APPLICATION_CREDENTIALS, or " +
 		"say ?anonymous=true for a bucket that all may read"
@@ -66,7 +66,7 @@ func openGCS(ctx context.Context, u *url.URL) (store, error) {
 		return nil, err
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	endSilence(transport)
+	setIdleTimeout(transport)
 	c.client = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse // status 308 asks for more of an upload
 	}}
@@ -155,10 +155,10 @@ func (c *gcsClient) at(key string) string {
 	return at
 }
 
-// prompt is the same bucket with few tries of each request.
-func (c *gcsClient) prompt() store {
+// failFast is the same bucket with few tries of each request.
+func (c *gcsClient) failFast() store {
 	few := *c
-	few.tries = min(fewTries, c.tries)
+	few.tries = min(promptTries, c.tries)
 	return &few
 }
 
@@ -216,17 +216,17 @@ func (c *gcsClient) send(ctx context.Context, r *gcsRequest) (*http.Response, er
 func (c *gcsClient) retry(ctx context.Context, f func() error) error {
 	for try := 1; ; try++ {
 		err := f()
-		if err == nil || try >= c.tries || !passes(err) {
+		if err == nil || try >= c.tries || !isTransient(err) {
 			return err
 		}
-		if err := c.rest(ctx, try); err != nil {
+		if err := c.backoff(ctx, try); err != nil {
 			return err
 		}
 	}
 }
 
-// rest waits before the next try: between half and all of a time that doubles.
-func (c *gcsClient) rest(ctx context.Context, try int) error {
+// backoff waits before the next try: between half and all of a time that doubles.
+func (c *gcsClient) backoff(ctx context.Context, try int) error {
 	pause := c.pause << (try - 1)
 	return place.Sleep(ctx, pause/2+rand.N(pause/2+1))
 }
@@ -245,7 +245,7 @@ func (c *gcsClient) call(ctx context.Context, r *gcsRequest, to any) error {
 // decode reads an answer of JSON to its end, so that its connection is used again.
 func decode(answer *http.Response, to any) error {
 	defer answer.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(answer.Body, mostJSON))
+	text, err := io.ReadAll(io.LimitReader(answer.Body, maxJSON))
 	if err != nil || to == nil {
 		return err
 	}
@@ -346,7 +346,7 @@ func (c *gcsClient) copy(ctx context.Context, to, from string) error {
 
 func (c *gcsClient) removeAll(ctx context.Context, keys []string) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(together)
+	group.SetLimit(parallelParts)
 	for _, key := range keys {
 		group.Go(func() error {
 			err := c.call(ctx, &gcsRequest{method: http.MethodDelete, url: c.at(key)}, nil)
@@ -396,7 +396,7 @@ func (c *gcsClient) upload(ctx context.Context, f file, resume bool) error {
 		return err
 	}
 	switch is, err := c.compare(ctx, f, sum); {
-	case is == present, is == another, err != nil:
+	case is == present, is == different, err != nil:
 		return err
 	case is == absent:
 		return errors.New("after the upload, the store does not have the file under its name")
@@ -409,10 +409,10 @@ func (c *gcsClient) upload(ctx context.Context, f file, resume bool) error {
 type presence int
 
 const (
-	absent  presence = iota // nothing
-	another                 // another file, as of a process that has written it meanwhile
-	present                 // the file
-	damaged                 // a file with its metadata and other bytes
+	absent    presence = iota // nothing
+	different                 // another file, as of a process that has written it meanwhile
+	present                   // the file
+	damaged                   // a file with its metadata and other bytes
 )
 
 // compare holds what the store has against a file and its MD5.
@@ -422,7 +422,7 @@ func (c *gcsClient) compare(ctx context.Context, f file, sum []byte) (presence, 
 		return absent, nil
 	}
 	if err != nil || there.metadata[digestKey] != f.metadata()[digestKey] {
-		return another, err
+		return different, err
 	}
 	same := there.size == f.size
 	if there.md5 != nil {
@@ -430,12 +430,12 @@ func (c *gcsClient) compare(ctx context.Context, f file, sum []byte) (presence, 
 	} else if same { // it was composed of others
 		r, err := c.get(ctx, f.key, 0, -1, "")
 		if err != nil {
-			return another, err
+			return different, err
 		}
 		read := sha256.New()
 		_, err = io.Copy(read, r)
 		if err = errors.Join(err, r.Close()); err != nil {
-			return another, err
+			return different, err
 		}
 		same = [sha256.Size]byte(read.Sum(nil)) == f.sum
 	}
@@ -487,7 +487,7 @@ func (c *gcsClient) putChunks(ctx context.Context, f file, about []byte) error {
 		if !errors.Is(err, errSession) || try >= c.tries {
 			return err
 		}
-		if err := c.rest(ctx, try); err != nil {
+		if err := c.backoff(ctx, try); err != nil {
 			return err
 		}
 	}
@@ -535,10 +535,10 @@ func (c *gcsClient) sendChunks(ctx context.Context, f file, session string) erro
 			at, ask = next, false
 			continue
 		}
-		if try >= c.tries || !passes(err) && !errors.Is(err, errNoProgress) {
+		if try >= c.tries || !isTransient(err) && !errors.Is(err, errNoProgress) {
 			return err
 		}
-		if err := c.rest(ctx, try); err != nil {
+		if err := c.backoff(ctx, try); err != nil {
 			return err
 		}
 		try, ask = try+1, true
@@ -556,7 +556,7 @@ func (c *gcsClient) sendChunk(ctx context.Context, f file, session string, at, l
 	r.header.Set("Content-Range", fmt.Sprintf("bytes %s/%d", span, f.size))
 	answer, err := c.send(ctx, r)
 	if code := status(err); code == http.StatusNotFound || code == http.StatusGone {
-		return 0, fmt.Errorf("%w: %s", errSession, short(err))
+		return 0, fmt.Errorf("%w: %s", errSession, shortMessage(err))
 	}
 	if err != nil {
 		return 0, err

@@ -135,7 +135,7 @@ func TestGoogleThroughFaults(t *testing.T) {
 	proxy.Set(map[buckettest.Fault]float64{buckettest.Busy: 0.15, buckettest.Cut: 0.1, buckettest.Lost: 0.1,
 		buckettest.Short: 0.05, buckettest.Changed: 0.05})
 	for i, size := range []int{1000, 9*chunk + 77, 2 * chunk} {
-		data := placetest.Noise(uint64(i), size)
+		data := placetest.RandomBytes(uint64(i), size)
 		again(t, func() error { return upload(t, p, "f", data) })
 		again(t, func() error {
 			got, err := place.ReadFile(t.Context(), p, "f")
@@ -172,7 +172,7 @@ func TestGoogleUploadContinues(t *testing.T) {
 	p := open(t, buckettest.GoogleURL(proxy.Endpoint, "x"))
 	p.gcs().chunk = chunk
 	proxy.Set(map[buckettest.Fault]float64{buckettest.Lost: 0.2})
-	data := placetest.Noise(1, chunks*chunk)
+	data := placetest.RandomBytes(1, chunks*chunk)
 	if err := upload(t, p, "f", data); err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +196,7 @@ func TestGoogleSessionEnds(t *testing.T) {
 	g := buckettest.Google(t)
 	p := open(t, buckettest.GoogleURL(g.URL, "x"))
 	p.gcs().chunk = chunk
-	data := placetest.Noise(1, 4*chunk)
+	data := placetest.RandomBytes(1, 4*chunk)
 	passes, ended := 0, false
 	src := readAt(func(b []byte, off int64) (int, error) {
 		if off == 0 {
@@ -226,7 +226,7 @@ func TestGoogleBytesAreCompared(t *testing.T) {
 	g := buckettest.Google(t)
 	proxy := buckettest.Proxy(t, g.URL, 1)
 	p := open(t, buckettest.GoogleURL(proxy.Endpoint, "x"))
-	data := placetest.Noise(1, 100_000)
+	data := placetest.RandomBytes(1, 100_000)
 	proxy.Set(map[buckettest.Fault]float64{buckettest.Changed: 1})
 	if err := upload(t, p, "f", data); err == nil {
 		t.Error("other bytes are taken for a file")
@@ -253,7 +253,7 @@ func TestGoogleBytesAreCompared(t *testing.T) {
 func TestGoogleReadsContinue(t *testing.T) {
 	proxy := buckettest.Proxy(t, buckettest.Google(t).URL, 7)
 	p := open(t, buckettest.GoogleURL(proxy.Endpoint, "x"))
-	data := placetest.Noise(1, 1<<20)
+	data := placetest.RandomBytes(1, 1<<20)
 	if err := place.WriteFile(t.Context(), p, "f", data); err != nil {
 		t.Fatal(err)
 	}
@@ -274,7 +274,7 @@ func TestGoogleReadsContinue(t *testing.T) {
 	if _, err := io.ReadFull(r, make([]byte, 1000)); err != nil {
 		t.Fatal(err)
 	}
-	if err := place.WriteFile(t.Context(), p, "f", placetest.Noise(2, 1<<20)); err != nil {
+	if err := place.WriteFile(t.Context(), p, "f", placetest.RandomBytes(2, 1<<20)); err != nil {
 		t.Fatal(err)
 	}
 	in := r.(*reader)
@@ -294,7 +294,7 @@ func TestGoogleTries(t *testing.T) {
 	count := func(p place.Place) int {
 		_, before := proxy.Seen()
 		err := place.WriteFile(t.Context(), p, "f", []byte("x"))
-		if !place.Passes(err) || !strings.Contains(err.Error(), "write gs://kumo-test/x/f: status 503") {
+		if !place.IsTransient(err) || !strings.Contains(err.Error(), "write gs://kumo-test/x/f: status 503") {
 			t.Errorf("the error is %v", err)
 		}
 		_, after := proxy.Seen()
@@ -303,14 +303,14 @@ func TestGoogleTries(t *testing.T) {
 	if n := count(p); n != gcsTries {
 		t.Errorf("%d requests", n)
 	}
-	if n := count(p.Prompt()); n != fewTries {
+	if n := count(p.FailFast()); n != promptTries {
 		t.Errorf("%d requests of a prompt place", n)
 	}
 	proxy.Set(nil)
 	if _, err := p.Stat(t.Context(), "nothing"); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
-	if _, all := proxy.Seen(); all != opened+gcsTries+fewTries+2 { // and the request whether it is a folder
+	if _, all := proxy.Seen(); all != opened+gcsTries+promptTries+2 { // and the request whether it is a folder
 		t.Errorf("%d requests in all", all)
 	}
 }

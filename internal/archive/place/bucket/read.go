@@ -47,8 +47,8 @@ func (p *Place) Open(ctx context.Context, name string, offset, length int64) (io
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{Resumed: place.Resumed{Ctx: ctx, At: offset, End: -1, Pause: p.pause}, store: p.store, key: key}
-	r.Reopen, r.Check, r.Lasting = r.open, r.check, func(err error) bool {
+	r := &reader{ResumingReader: place.ResumingReader{Ctx: ctx, At: offset, End: -1, Pause: p.pause}, store: p.store, key: key}
+	r.Reopen, r.Check, r.IsPermanent = r.open, r.check, func(err error) bool {
 		return errors.Is(err, errReplaced) || isNotFound(err)
 	}
 	r.Explain = func(err error) error {
@@ -68,7 +68,7 @@ func (p *Place) Open(ctx context.Context, name string, offset, length int64) (io
 	if length > 0 {
 		r.End = offset + length
 	}
-	if r.Body, err = r.open(); beyond(err) {
+	if r.Body, err = r.open(); isBeyondEnd(err) {
 		r.End, err = r.At, nil
 	}
 	return opened(r, p.explain("open", name, err))
@@ -81,11 +81,11 @@ func opened(r *reader, err error) (io.ReadCloser, error) {
 	return r, nil
 }
 
-// beyond reports whether nothing was read because the file ends before.
-func beyond(err error) bool { return status(err) == http.StatusRequestedRangeNotSatisfiable }
+// isBeyondEnd reports whether nothing was read because the file ends before.
+func isBeyondEnd(err error) bool { return status(err) == http.StatusRequestedRangeNotSatisfiable }
 
 type reader struct {
-	place.Resumed
+	place.ResumingReader
 	store    store
 	key      string
 	found    bool // the file, whose version and time follow

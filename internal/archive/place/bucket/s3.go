@@ -23,9 +23,9 @@ import (
 
 const (
 	dialTimeout  = 10 * time.Second
-	silence      = 2 * time.Minute // of a connection on which something is under way, until it is given up
+	idleTimeout  = 2 * time.Minute // of a connection on which something is under way, until it is given up
 	tries        = 8               // of a request: about a minute, if its answers come at once
-	fewTries     = 3               // of one for which somebody waits, or who asked tries again
+	promptTries  = 3               // of one for which somebody waits, or who asked tries again
 	longestPause = 20 * time.Second
 )
 
@@ -67,10 +67,10 @@ func openS3(ctx context.Context, u *url.URL) (store, error) {
 		copyLimit: copyLimit, checksums: cfg.RequestChecksumCalculation != aws.RequestChecksumCalculationWhenRequired}, nil
 }
 
-// prompt is the same bucket with few tries of each request.
-func (c *s3Client) prompt() store {
+// failFast is the same bucket with few tries of each request.
+func (c *s3Client) failFast() store {
 	options, few := c.Options(), *c
-	options.Retryer = retryer(fewTries, time.Second)
+	options.Retryer = retryer(promptTries, time.Second)
 	few.Client = s3.New(options)
 	return &few
 }
@@ -153,34 +153,34 @@ func retryer(tries int, longest time.Duration) aws.Retryer {
 
 // httpClient has connections that are given up when nothing moves on them.
 func httpClient() aws.HTTPClient {
-	return awshttp.NewBuildableClient().WithTransportOptions(endSilence)
+	return awshttp.NewBuildableClient().WithTransportOptions(setIdleTimeout)
 }
 
-// endSilence makes a transport give up connections on which nothing moves.
-func endSilence(t *http.Transport) {
+// setIdleTimeout makes a transport give up connections on which nothing moves.
+func setIdleTimeout(t *http.Transport) {
 	dialer := &net.Dialer{Timeout: dialTimeout}
 	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dialer.DialContext(ctx, network, address)
 		if err != nil {
 			return nil, err
 		}
-		return &timed{conn}, nil
+		return &idleConn{conn}, nil
 	}
-	t.IdleConnTimeout = silence / 2 // an idle connection is not a silent one
+	t.IdleConnTimeout = idleTimeout / 2 // an idle connection is not a silent one
 }
 
-// timed is a connection that comes to an end when nothing was sent or received for a while.
-type timed struct{ net.Conn }
+// idleConn is a connection that comes to an end when nothing was sent or received for a while.
+type idleConn struct{ net.Conn }
 
-func (t *timed) Read(b []byte) (int, error) {
-	if err := t.SetDeadline(time.Now().Add(silence)); err != nil {
+func (t *idleConn) Read(b []byte) (int, error) {
+	if err := t.SetDeadline(time.Now().Add(idleTimeout)); err != nil {
 		return 0, err
 	}
 	return t.Conn.Read(b)
 }
 
-func (t *timed) Write(b []byte) (int, error) {
-	if err := t.SetDeadline(time.Now().Add(silence)); err != nil {
+func (t *idleConn) Write(b []byte) (int, error) {
+	if err := t.SetDeadline(time.Now().Add(idleTimeout)); err != nil {
 		return 0, err
 	}
 	return t.Conn.Write(b)

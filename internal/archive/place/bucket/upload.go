@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	contentType = "application/octet-stream"
-	digestKey   = "sha256" // of an object's metadata: its digest in hex
-	together    = 4        // parts of a file that are under way at once
+	contentType   = "application/octet-stream"
+	digestKey     = "sha256" // of an object's metadata: its digest in hex
+	parallelParts = 4        // parts of a file that are under way at once
 )
 
 var _ place.Uploader = (*Place)(nil)
@@ -50,7 +50,7 @@ func (p *Place) Upload(ctx context.Context, name string, src io.ReaderAt, size i
 
 // copyAll copies length bytes, which must be there, unless the context ends.
 func copyAll(ctx context.Context, w io.Writer, src io.ReaderAt, at, length int64) error {
-	n, err := io.Copy(w, place.Stoppable(ctx, io.NewSectionReader(src, at, length)))
+	n, err := io.Copy(w, place.NewContextReader(ctx, io.NewSectionReader(src, at, length)))
 	if err == nil && n < length {
 		err = fmt.Errorf("it ends at byte %d: %w", at+n, io.ErrUnexpectedEOF)
 	}
@@ -194,7 +194,7 @@ func (c *s3Client) sendParts(ctx context.Context, f file, id string, have map[in
 	parts := make([]types.CompletedPart, (f.size+step-1)/step)
 	all := sha256.New()
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(together)
+	group.SetLimit(parallelParts)
 	for i := range parts {
 		at := int64(i) * step
 		length := min(step, f.size-at)

@@ -62,7 +62,7 @@ func TestAnUploadGoesOn(t *testing.T) {
 	url := buckettest.URL(proxy.Endpoint, "x")
 	p := open(t, url)
 	p.s3().part = small
-	data := placetest.Noise(1, 4*small+100)
+	data := placetest.RandomBytes(1, 4*small+100)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	// It is stopped when it wants the last part, of five.
@@ -124,7 +124,7 @@ func TestUploadsThroughFaults(t *testing.T) {
 	proxy.Set(map[buckettest.Fault]float64{buckettest.Busy: 0.15, buckettest.Cut: 0.1, buckettest.Lost: 0.1,
 		buckettest.Short: 0.05, buckettest.Changed: 0.1})
 	for i, size := range []int{1000, 3*small + 77, 2 * small} {
-		data := placetest.Noise(uint64(i), size)
+		data := placetest.RandomBytes(uint64(i), size)
 		for attempt := 1; ; attempt++ {
 			err := p.Upload(t.Context(), "f", bytes.NewReader(data), int64(size), sha256.Sum256(data))
 			if err == nil {
@@ -162,10 +162,10 @@ func TestABusyStoreIsGivenUp(t *testing.T) {
 	if _, all := proxy.Seen(); all != tries+1 { // one opened it
 		t.Errorf("%d requests", all)
 	}
-	if err := place.WriteFile(t.Context(), p.Prompt(), "f", []byte("x")); err == nil {
+	if err := place.WriteFile(t.Context(), p.FailFast(), "f", []byte("x")); err == nil {
 		t.Error("it is written all the same")
 	}
-	if _, all := proxy.Seen(); all != tries+1+fewTries {
+	if _, all := proxy.Seen(); all != tries+1+promptTries {
 		t.Errorf("%d requests of one who asked for few", all-tries-1)
 	}
 }
@@ -174,7 +174,7 @@ func TestABusyStoreIsGivenUp(t *testing.T) {
 func TestReadsGoOn(t *testing.T) {
 	proxy := buckettest.Proxy(t, buckettest.Fake(t), 7)
 	p := open(t, buckettest.URL(proxy.Endpoint, "x"))
-	data := placetest.Noise(1, 1<<20)
+	data := placetest.RandomBytes(1, 1<<20)
 	if err := place.WriteFile(t.Context(), p, "f", data); err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +197,7 @@ func TestReadsGoOn(t *testing.T) {
 	if _, err := io.ReadFull(r, make([]byte, 1000)); err != nil {
 		t.Fatal(err)
 	}
-	if err := place.WriteFile(t.Context(), p, "f", placetest.Noise(2, 1<<20)); err != nil {
+	if err := place.WriteFile(t.Context(), p, "f", placetest.RandomBytes(2, 1<<20)); err != nil {
 		t.Fatal(err)
 	}
 	in := r.(*reader)
@@ -215,7 +215,7 @@ func TestAnAnswerThatWasChangedIsSeen(t *testing.T) {
 	p.s3().part = small
 	for _, size := range []int{100_000, 2 * small} {
 		proxy.Set(nil)
-		if err := place.WriteFile(t.Context(), p, "f", placetest.Noise(1, size)); err != nil {
+		if err := place.WriteFile(t.Context(), p, "f", placetest.RandomBytes(1, size)); err != nil {
 			t.Fatal(err)
 		}
 		proxy.Set(map[buckettest.Fault]float64{buckettest.Wrong: 1})
@@ -229,7 +229,7 @@ func TestADigestIsKept(t *testing.T) {
 	p := open(t, buckettest.URL(buckettest.Gateway(t), "x"))
 	p.s3().part = small
 	for _, size := range []int{10, small + 1} {
-		data := placetest.Noise(1, size)
+		data := placetest.RandomBytes(1, size)
 		if err := place.WriteFile(t.Context(), p, "f", data); err != nil {
 			t.Fatal(err)
 		}
@@ -251,7 +251,7 @@ func TestADigestIsKept(t *testing.T) {
 func TestALargeFileIsRenamed(t *testing.T) {
 	p := open(t, buckettest.URL(buckettest.Gateway(t), "x"))
 	p.s3().copyLimit = small
-	data := placetest.Noise(1, 2*small+5)
+	data := placetest.RandomBytes(1, 2*small+5)
 	if err := place.WriteFile(t.Context(), p, "f", data); err != nil {
 		t.Fatal(err)
 	}

@@ -27,8 +27,8 @@ func (p *Place) explain(what, name string, err error) error {
 		return nil
 	}
 	said := p.inWords(what+" "+strings.TrimSuffix(p.URL()+"/"+name, "/"), err)
-	if passes(err) {
-		return place.Passing(said)
+	if isTransient(err) {
+		return place.Transient(said)
 	}
 	return said
 }
@@ -41,18 +41,18 @@ func (p *Place) inWords(where string, err error) error {
 			return noBucket(where, "correct its name, or the endpoint= or region= where it is; or make it: aws s3 mb "+p.name)
 		case "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "TokenRefreshRequired",
 			"InvalidClientTokenId", "XAdminUserNotFound":
-			return advice.With(fmt.Errorf("%s: the store does not accept the credentials: %s: %w", where, words(said),
+			return advice.With(fmt.Errorf("%s: the store does not accept the credentials: %s: %w", where, message(said),
 				fs.ErrPermission), "look at AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, or at the "+
 				"profile in ~/.aws/credentials: are they those of this endpoint, and still valid?")
 		case "RequestTimeTooSkewed":
-			return advice.With(fmt.Errorf("%s: %s", where, words(said)), "set this machine's clock")
+			return advice.With(fmt.Errorf("%s: %s", where, message(said)), "set this machine's clock")
 		case "PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException":
-			return advice.With(fmt.Errorf("%s: the bucket is in another region: %s", where, words(said)),
+			return advice.With(fmt.Errorf("%s: the bucket is in another region: %s", where, message(said)),
 				"name its region: ?region=...")
 		case "QuotaExceeded", "XMinioStorageFull", "InsufficientStorage":
-			return advice.With(&brief{where + ": the store is full: " + words(said), syscall.ENOSPC}, "make room there")
+			return advice.With(&shortError{where + ": the store is full: " + message(said), syscall.ENOSPC}, "make room there")
 		case "EntityTooLarge":
-			return fmt.Errorf("%s: the store does not take files of that size: %s", where, words(said))
+			return fmt.Errorf("%s: the store does not take files of that size: %s", where, message(said))
 		}
 	}
 	if google, is := errors.AsType[*gcsError](err); is && google.isBucket() {
@@ -67,15 +67,15 @@ func (p *Place) inWords(where string, err error) error {
 	case isNotFound(err):
 		return fmt.Errorf("%s: %w", where, fs.ErrNotExist)
 	case isAPI && strings.Contains(said.ErrorCode(), "AccessDenied"), status == http.StatusForbidden:
-		return advice.With(fmt.Errorf("%s: the store does not permit it: %s: %w", where, short(err), fs.ErrPermission),
+		return advice.With(fmt.Errorf("%s: the store does not permit it: %s: %w", where, shortMessage(err), fs.ErrPermission),
 			"these credentials need the rights to list the bucket, and to read, write and remove what is below "+p.URL()+
 				" (docs/reference/storage.md)")
-	case isGoogles(err) && !passes(err):
-		return advice.With(fmt.Errorf("%s: the store does not accept the credentials: %s: %w", where, short(err),
+	case isGoogles(err) && !isTransient(err):
+		return advice.With(fmt.Errorf("%s: the store does not accept the credentials: %s: %w", where, shortMessage(err),
 			fs.ErrPermission), gcsCredentials)
 	case errors.As(err, &missing):
 		return advice.With(fmt.Errorf("%s: %w", where, err), "name the bucket's region: ?region=...")
-	case noCredentials(err) && !passes(err):
+	case noCredentials(err) && !isTransient(err):
 		return advice.With(fmt.Errorf("%s: there are no credentials for it", where),
 			"set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, name a profile of ~/.aws/credentials by ?profile= or "+
 				"AWS_PROFILE, or say ?anonymous=true for a bucket that all may read")
@@ -88,11 +88,11 @@ func (p *Place) inWords(where string, err error) error {
 		return advice.With(fmt.Errorf("%s: the store cannot be reached: %w", where, inner),
 			"is the endpoint= right, and does its server run?")
 	}
-	return fmt.Errorf("%s: %w", where, &brief{short(err), err})
+	return fmt.Errorf("%s: %w", where, &shortError{shortMessage(err), err})
 }
 
 func noBucket(where, how string) error {
-	return advice.With(&brief{where + ": there is no such bucket", fs.ErrNotExist}, how)
+	return advice.With(&shortError{where + ": there is no such bucket", fs.ErrNotExist}, how)
 }
 
 // isNotFound reports whether an error says that there is no such object or bucket.
@@ -129,9 +129,9 @@ func isGoogles(err error) bool {
 	return is
 }
 
-// passes reports whether an error may be over later: the store is not reached, or it is busy. One that speaks of what
+// isTransient reports whether an error may be over later: the store is not reached, or it is busy. One that speaks of what
 // was asked for, as of a certificate, is none.
-func passes(err error) bool {
+func isTransient(err error) bool {
 	status, code := status(err), code(err)
 	switch {
 	case noCredentials(err) && strings.Contains(err.Error(), "ec2imds"): // this machine has no role to be asked for
@@ -144,11 +144,11 @@ func passes(err error) bool {
 	case status >= 100:
 		return false
 	}
-	return isAway(err)
+	return isUnreachable(err)
 }
 
-// isAway reports whether an error says that a server is not reached, or has not answered.
-func isAway(err error) bool {
+// isUnreachable reports whether an error says that a server is not reached, or has not answered.
+func isUnreachable(err error) bool {
 	if op, is := errors.AsType[*net.OpError](err); is {
 		_, isAddr := errors.AsType[*net.AddrError](op)
 		_, isParse := errors.AsType[*net.ParseError](op)
@@ -161,27 +161,27 @@ func isAway(err error) bool {
 	return is && timeout.Timeout() || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// brief is an error in fewer words than its own.
-type brief struct {
+// shortError is an error in fewer words than its own.
+type shortError struct {
 	text string
 	err  error
 }
 
-func (b *brief) Error() string { return b.text }
-func (b *brief) Unwrap() error { return b.err }
+func (b *shortError) Error() string { return b.text }
+func (b *shortError) Unwrap() error { return b.err }
 
-// words are what a server says of an error.
-func words(said smithy.APIError) string {
+// message are what a server says of an error.
+func message(said smithy.APIError) string {
 	if said.ErrorMessage() == "" {
 		return said.ErrorCode()
 	}
 	return firstLine(said.ErrorCode() + ": " + said.ErrorMessage())
 }
 
-// short is an error without how often it was tried and the number of the request.
-func short(err error) string {
+// shortMessage is an error without how often it was tried and the number of the request.
+func shortMessage(err error) string {
 	if said, is := errors.AsType[smithy.APIError](err); is {
-		return words(said)
+		return message(said)
 	}
 	if google, is := errors.AsType[*gcsError](err); is {
 		return firstLine(google.Error())

@@ -19,7 +19,7 @@ import (
 
 const (
 	dialTimeout = 10 * time.Second
-	silence     = time.Minute // of a server that owes an answer, or takes nothing, until its connection is given up
+	idleTimeout = time.Minute // of a server that owes an answer, or takes nothing, until its connection is given up
 )
 
 // A connection is the client of the moment. The library's client is no good any more once an answer was lost or came
@@ -126,27 +126,27 @@ func dial(ctx context.Context, network, address string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &timed{conn}, nil
+	return &deadlineConn{conn}, nil
 }
 
-// timed is a connection each of whose calls must come to something in time. The library sets no deadlines.
-type timed struct{ net.Conn }
+// deadlineConn is a connection each of whose calls must come to something in time. The library sets no deadlines.
+type deadlineConn struct{ net.Conn }
 
-func (t *timed) Read(b []byte) (int, error) {
-	if err := t.SetReadDeadline(time.Now().Add(silence)); err != nil {
+func (t *deadlineConn) Read(b []byte) (int, error) {
+	if err := t.SetReadDeadline(time.Now().Add(idleTimeout)); err != nil {
 		return 0, err
 	}
 	return t.Conn.Read(b)
 }
 
-func (t *timed) Write(b []byte) (int, error) {
-	if err := t.SetWriteDeadline(time.Now().Add(silence)); err != nil {
+func (t *deadlineConn) Write(b []byte) (int, error) {
+	if err := t.SetWriteDeadline(time.Now().Add(idleTimeout)); err != nil {
 		return 0, err
 	}
 	return t.Conn.Write(b)
 }
 
-func (*timed) SetDeadline(time.Time) error { return nil } // the library's are none
+func (*deadlineConn) SetDeadline(time.Time) error { return nil } // the library's are none
 
 // do asks the NameNode, again where it could not be asked: it starts anew, or another one takes over.
 func (p *Place) do(ctx context.Context, ask func(*hdfs.Client) error) error {
@@ -154,7 +154,7 @@ func (p *Place) do(ctx context.Context, ask func(*hdfs.Client) error) error {
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		client, err := p.conn.get(ctx)
 		if err == nil {
-			if err = ask(client); err == nil || answered(err) {
+			if err = ask(client); err == nil || isReply(err) {
 				return err
 			}
 			p.conn.drop(client)
@@ -171,8 +171,8 @@ func (p *Place) do(ctx context.Context, ask func(*hdfs.Client) error) error {
 	}
 }
 
-// answered reports whether an error is the NameNode's answer, and not one that asks to come again.
-func answered(err error) bool {
+// isReply reports whether an error is the NameNode's answer, and not one that asks to come again.
+func isReply(err error) bool {
 	if remote, is := errors.AsType[remoteError](err); is {
 		switch remote.Exception() {
 		case "org.apache.hadoop.ipc.RetriableException", "org.apache.hadoop.ipc.StandbyException":

@@ -36,7 +36,7 @@ type Config struct {
 const (
 	defaultPatience = 12 * time.Minute
 	defaultOutage   = 90 * time.Second // of the NameNode, until it is an error: another takes over within
-	promptly        = 5 * time.Second  // until either is an error to who tries again
+	promptTimeout   = 5 * time.Second  // until either is an error to who tries again
 	firstPause      = 200 * time.Millisecond
 	longestPause    = 10 * time.Second
 )
@@ -53,10 +53,10 @@ type Place struct {
 }
 
 var (
-	_ place.Place    = (*Place)(nil)
-	_ place.Locker   = (*Place)(nil)
-	_ place.Prompter = (*Place)(nil)
-	_ place.Asker    = (*Place)(nil)
+	_ place.Place      = (*Place)(nil)
+	_ place.Locker     = (*Place)(nil)
+	_ place.FastFailer = (*Place)(nil)
+	_ place.Prober     = (*Place)(nil)
 )
 
 // Open connects to the file system of an URL, hdfs://HOST[:PORT]/FOLDER, hdfs://SERVICE/FOLDER or hdfs:///FOLDER for
@@ -66,14 +66,14 @@ func Open(ctx context.Context, rawURL string, cfg Config) (*Place, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := p.Ask(ctx); err != nil {
+	if err := p.Probe(ctx); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
 }
 
-// Ask connects, once.
-func (p *Place) Ask(ctx context.Context) error {
+// Probe connects, once.
+func (p *Place) Probe(ctx context.Context) error {
 	if _, err := p.conn.get(ctx); err != nil {
 		return unreachable(p.conn.options.Addresses, err)
 	}
@@ -112,10 +112,10 @@ func Make(rawURL string, cfg Config) (*Place, error) {
 	return p, nil
 }
 
-// Prompt is the place with little patience.
-func (p *Place) Prompt() place.Place {
+// FailFast is the place with little patience.
+func (p *Place) FailFast() place.Place {
 	prompt := *p
-	prompt.patience, prompt.outage = min(p.patience, promptly), promptly
+	prompt.patience, prompt.outage = min(p.patience, promptTimeout), promptTimeout
 	return &prompt
 }
 

@@ -305,8 +305,8 @@ func TestALockIsLostWithItsClient(t *testing.T) {
 func TestNoNameNode(t *testing.T) {
 	_, err := Open(t.Context(), "hdfs://127.0.0.1:9/x", Config{})
 	if err == nil || !strings.Contains(err.Error(), "no NameNode answers at 127.0.0.1:9") || advice.Of(err) == "" ||
-		!place.Passes(err) {
-		t.Errorf("%v; advice: %q; passes: %v", err, advice.Of(err), place.Passes(err))
+		!place.IsTransient(err) {
+		t.Errorf("%v; advice: %q; passes: %v", err, advice.Of(err), place.IsTransient(err))
 	}
 }
 
@@ -332,7 +332,7 @@ func TestACancelledWriteLeavesNothing(t *testing.T) {
 // A process that was killed while it brought a file there leaves a hidden one, which goes with the next that does so.
 func TestAnUploadThatWasKilledLeavesNothing(t *testing.T) {
 	p := open(t, hadooptest.TempFolder(t), Config{})
-	f, aside, err := p.begin(t.Context(), p.root+"/d/f", true)
+	f, aside, err := p.createTemp(t.Context(), p.root+"/d/f", true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,8 +17,8 @@ func (p *Place) Open(ctx context.Context, name string, offset, length int64) (io
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{place: p, name: full, Resumed: place.Resumed{Ctx: ctx, At: offset, Pause: firstPause}}
-	r.Reopen, r.Lasting = r.reopen, func(err error) bool {
+	r := &reader{place: p, name: full, ResumingReader: place.ResumingReader{Ctx: ctx, At: offset, Pause: firstPause}}
+	r.Reopen, r.IsPermanent = r.reopen, func(err error) bool {
 		return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errReplaced)
 	}
 	r.Explain = func(err error) error { return p.explain(ctx, "read", full, err) }
@@ -34,7 +34,7 @@ func (p *Place) Open(ctx context.Context, name string, offset, length int64) (io
 }
 
 type reader struct {
-	place.Resumed
+	place.ResumingReader
 	place *Place
 	name  string
 	id    uint64 // of the file, which another may replace

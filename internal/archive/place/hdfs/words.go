@@ -38,17 +38,17 @@ func firstLine(s string) string {
 	return s
 }
 
-// noTarget reports whether the NameNode found no DataNode for a block.
-func noTarget(says string) bool {
+// hasNoTarget reports whether the NameNode found no DataNode for a block.
+func hasNoTarget(says string) bool {
 	return strings.Contains(says, "could only be written to 0 of") || strings.Contains(says,
 		"could only be replicated to 0 nodes")
 }
 
-// ontoFolder reports whether a folder has the name that a file was to get.
-func ontoFolder(says string) bool { return strings.Contains(says, "must both be directories") }
+// isFolderConflict reports whether a folder has the name that a file was to get.
+func isFolderConflict(says string) bool { return strings.Contains(says, "must both be directories") }
 
-// hopeless reports whether writing a file again would come to the same.
-func (p *Place) hopeless(ctx context.Context, err error) bool {
+// isPermanent reports whether writing a file again would come to the same.
+func (p *Place) isPermanent(ctx context.Context, err error) bool {
 	class, says := exception(err)
 	switch {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrInvalid), errors.Is(err, fs.ErrExist), errors.Is(err,
@@ -56,17 +56,17 @@ func (p *Place) hopeless(ctx context.Context, err error) bool {
 		return true
 	case errors.Is(err, errSource), errors.Is(err, place.ErrDigest):
 		return true
-	case class == "SafeModeException", strings.HasSuffix(class, "QuotaExceededException"), ontoFolder(says),
+	case class == "SafeModeException", strings.HasSuffix(class, "QuotaExceededException"), isFolderConflict(says),
 		class == "PathComponentTooLongException":
 		return true
-	case noTarget(says):
-		return p.full(ctx, says)
+	case hasNoTarget(says):
+		return p.isFull(ctx, says)
 	}
 	return false
 }
 
-// full reports whether HDFS found no DataNode because none has room for a block, though some are alive.
-func (p *Place) full(ctx context.Context, says string) bool {
+// isFull reports whether HDFS found no DataNode because none has room for a block, though some are alive.
+func (p *Place) isFull(ctx context.Context, says string) bool {
 	full := false
 	err := p.do(ctx, func(client *hdfs.Client) error {
 		stat, err := client.StatFs()
@@ -93,7 +93,7 @@ func (p *Place) explain(ctx context.Context, what, path string, err error) error
 			fmt.Sprintf("have HDFS's superuser run: hdfs dfs -mkdir -p %[1]s && hdfs dfs -chown %[2]s %[1]s", p.root,
 				p.user))
 	case class == "SafeModeException":
-		return advice.With(place.Passing(fmt.Errorf("%s: %w", where, ErrSafeMode)),
+		return advice.With(place.Transient(fmt.Errorf("%s: %w", where, ErrSafeMode)),
 			"it leaves it by itself some time after a start; hdfs dfsadmin -safemode get says whether, and "+
 				"-safemode leave ends it")
 	case strings.HasSuffix(class, "QuotaExceededException"):
@@ -103,13 +103,13 @@ func (p *Place) explain(ctx context.Context, what, path string, err error) error
 	case class == "ParentNotDirectoryException":
 		return advice.With(fmt.Errorf("%s: a file is where a folder is wanted: %s", where, says),
 			"name another place, or move the file away")
-	case ontoFolder(says):
+	case isFolderConflict(says):
 		return advice.With(fmt.Errorf("%s: a folder has that name", where), "name another place, or move the folder away")
-	case noTarget(says) && p.full(ctx, says):
+	case hasNoTarget(says) && p.isFull(ctx, says):
 		return advice.With(fmt.Errorf("%s: HDFS is full: %s: %w", where, says, syscall.ENOSPC),
 			"make room or add DataNodes; hdfs dfsadmin -report says which have how much")
-	case noTarget(says):
-		return advice.With(place.Passing(fmt.Errorf("%s: no DataNode takes a block: %s", where, says)),
+	case hasNoTarget(says):
+		return advice.With(place.Transient(fmt.Errorf("%s: no DataNode takes a block: %s", where, says)),
 			"hdfs dfsadmin -report says which DataNodes are alive")
 	case class != "":
 		return fmt.Errorf("%s: %s: %s", where, class, strings.TrimPrefix(says, class+": "))
@@ -127,8 +127,8 @@ func unreachable(addresses []string, err error) error {
 		return advice.With(err,
 			"the cluster asks for Kerberos, and the configuration does not say so: name its folder by HADOOP_CONF_DIR")
 	case strings.Contains(text, "safe mode"):
-		return place.Passing(err)
+		return place.Transient(err)
 	}
-	return advice.With(place.Passing(err),
+	return advice.With(place.Transient(err),
 		"is the address that of fs.defaultFS in core-site.xml, and does HDFS run? kumo doctor hadoop looks")
 }

@@ -40,7 +40,7 @@ func TestWhatTheNameNodeSaysInWords(t *testing.T) {
 		{&fs.PathError{Op: "open", Path: "/x", Err: fs.ErrNotExist}, fs.ErrNotExist, "not exist", false},
 	} {
 		err := p.explain(t.Context(), "write", "/crawls/f", fmt.Errorf("attempt: %w", c.err))
-		if want := errors.Is(c.kind, ErrSafeMode) || errors.Is(c.kind, syscall.ENOSPC); place.Passes(err) != want {
+		if want := errors.Is(c.kind, ErrSafeMode) || errors.Is(c.kind, syscall.ENOSPC); place.IsTransient(err) != want {
 			t.Errorf("%v passes: %v", err, !want)
 		}
 		if c.kind != nil && !errors.Is(err, c.kind) {
@@ -65,7 +65,7 @@ func TestWhichErrorsAreAnswers(t *testing.T) {
 		syscall.ECONNRESET:               false,
 		errors.New("no available nodes"): false,
 	} {
-		if got := answered(err); got != want {
+		if got := isReply(err); got != want {
 			t.Errorf("%v: %v", err, got)
 		}
 	}

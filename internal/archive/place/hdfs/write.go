@@ -41,7 +41,7 @@ func (p *Place) store(ctx context.Context, name string, data content) error {
 	begin := time.Now()
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		err := p.attempt(ctx, name, data)
-		if err == nil || ctx.Err() != nil || p.hopeless(ctx, err) {
+		if err == nil || ctx.Err() != nil || p.isPermanent(ctx, err) {
 			return err
 		}
 		if time.Since(begin)+pause > p.patience {
@@ -55,7 +55,7 @@ func (p *Place) store(ctx context.Context, name string, data content) error {
 
 // attempt writes a file aside and gives it its name.
 func (p *Place) attempt(ctx context.Context, name string, data content) error {
-	f, aside, err := p.begin(ctx, name, data.sum != nil)
+	f, aside, err := p.createTemp(ctx, name, data.sum != nil)
 	if err != nil {
 		return err
 	}
@@ -76,9 +76,9 @@ func (p *Place) attempt(ctx context.Context, name string, data content) error {
 	return err
 }
 
-// begin makes the file aside. It has another name each time, as an answer may be lost; but where one process alone
+// createTemp makes the file aside. It has another name each time, as an answer may be lost; but where one process alone
 // brings a file there, the same, in place of what one has left that was killed.
-func (p *Place) begin(ctx context.Context, name string, alone bool) (f *hdfs.FileWriter, aside string, err error) {
+func (p *Place) createTemp(ctx context.Context, name string, alone bool) (f *hdfs.FileWriter, aside string, err error) {
 	dir, base := path.Split(name)
 	err = p.do(ctx, func(client *hdfs.Client) error {
 		if err := client.MkdirAll(dir, 0o755); err != nil {
@@ -137,7 +137,7 @@ func finish(ctx context.Context, f *hdfs.FileWriter) error {
 	begin := time.Now()
 	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		err := f.Close()
-		if err == nil || !hdfs.IsErrReplicating(err) || time.Since(begin) > silence {
+		if err == nil || !hdfs.IsErrReplicating(err) || time.Since(begin) > idleTimeout {
 			return err
 		}
 		if err := place.Sleep(ctx, pause); err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // ErrFault is what a faulty place says.
-var ErrFault = place.Passing(errors.New("503 slow down"))
+var ErrFault = place.Transient(errors.New("503 slow down"))
 
 // A Faulty place fails as stores do that are far away: it answers with an error, cuts what is written or read, keeps a
 // file and says that it has not, or keeps other bytes than it was given.
@@ -73,8 +73,8 @@ func (f *Faulty) step() error {
 	return nil
 }
 
-// take takes room for n bytes.
-func (f *Faulty) take(n int) error {
+// reserve takes room for n bytes.
+func (f *Faulty) reserve(n int) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.room >= 0 && f.room < int64(n) {
@@ -128,13 +128,13 @@ type faultyWriter struct {
 }
 
 func (w *faultyWriter) Write(p []byte) (int, error) {
-	if err := w.f.take(len(p)); err != nil {
+	if err := w.f.reserve(len(p)); err != nil {
 		return 0, err
 	}
 	if err := w.f.step(); err != nil {
-		if w.f.any(3) == 0 && len(p) > 0 { // and nobody is told
+		if w.f.oneIn(3) == 0 && len(p) > 0 { // and nobody is told
 			q := append([]byte(nil), p...)
-			q[w.f.any(len(q))] ^= 1
+			q[w.f.oneIn(len(q))] ^= 1
 			return w.Writer.Write(q)
 		}
 		return 0, err
@@ -144,7 +144,7 @@ func (w *faultyWriter) Write(p []byte) (int, error) {
 
 func (w *faultyWriter) Close() error {
 	err := w.f.step()
-	if err != nil && w.f.any(2) == 0 {
+	if err != nil && w.f.oneIn(2) == 0 {
 		w.Abort()
 		return err
 	}
@@ -154,7 +154,7 @@ func (w *faultyWriter) Close() error {
 	return err // or it is there, and the answer was lost
 }
 
-func (f *Faulty) any(n int) int {
+func (f *Faulty) oneIn(n int) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.dice.IntN(n)

@@ -28,8 +28,8 @@ func RunUploads(t *testing.T, open func(t *testing.T) place.Place, sizes ...int)
 	}
 }
 
-// Noise are bytes that a seed makes.
-func Noise(seed uint64, size int) []byte {
+// RandomBytes are bytes that a seed makes.
+func RandomBytes(seed uint64, size int) []byte {
 	b := make([]byte, size)
 	_, _ = rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8)}).Read(b) // never fails
 	return b
@@ -43,8 +43,8 @@ func upload(t *testing.T, p place.Place, name string, data []byte, src io.Reader
 	return place.Upload(t.Context(), p, name, src, int64(len(data)), sha256.Sum256(data))
 }
 
-// same checks that a file has the data, in all that a place says of it.
-func same(t *testing.T, p place.Place, name string, data []byte) {
+// checkFile checks that a file has the data, in all that a place says of it.
+func checkFile(t *testing.T, p place.Place, name string, data []byte) {
 	t.Helper()
 	got, err := place.ReadFile(t.Context(), p, name)
 	if err != nil || !bytes.Equal(got, data) {
@@ -65,11 +65,11 @@ func absent(t *testing.T, p place.Place, name string) {
 func uploads(t *testing.T, p place.Place, sizes []int) {
 	for _, size := range append(sizes, 0, 1) {
 		for _, seed := range []uint64{1, 1, 2} { // anew, again, and another in its place
-			data := Noise(seed, size)
+			data := RandomBytes(seed, size)
 			if err := upload(t, p, "d/f", data, nil); err != nil {
 				t.Fatalf("%d bytes: %v", size, err)
 			}
-			same(t, p, "d/f", data)
+			checkFile(t, p, "d/f", data)
 		}
 	}
 	if all := listed(t, p, "d"); len(all) != 1 {
@@ -81,7 +81,7 @@ func uploadsOther(t *testing.T, p place.Place, sizes []int) {
 	put(t, p, "old", "old")
 	for _, size := range sizes {
 		for _, name := range []string{"old", "new"} {
-			data := Noise(3, size)
+			data := RandomBytes(3, size)
 			err := place.Upload(t.Context(), p, name, bytes.NewReader(data), int64(size), sha256.Sum256([]byte("others")))
 			if !errors.Is(err, place.ErrDigest) {
 				t.Errorf("%d bytes: the error is %v", size, err)
@@ -96,7 +96,7 @@ func uploadsOther(t *testing.T, p place.Place, sizes []int) {
 
 func uploadsShort(t *testing.T, p place.Place, sizes []int) {
 	for _, size := range sizes {
-		data := Noise(4, size)
+		data := RandomBytes(4, size)
 		err := upload(t, p, "f", data, bytes.NewReader(data[:size/2]))
 		if err == nil {
 			t.Errorf("half of %d bytes is taken for a file", size)
@@ -106,14 +106,14 @@ func uploadsShort(t *testing.T, p place.Place, sizes []int) {
 }
 
 // A breaking source fails at a byte.
-type breaking struct {
+type failingReader struct {
 	io.ReaderAt
 	at int64
 }
 
 var errBroken = errors.New("the disk is broken")
 
-func (b *breaking) ReadAt(p []byte, off int64) (int, error) {
+func (b *failingReader) ReadAt(p []byte, off int64) (int, error) {
 	if off+int64(len(p)) > b.at {
 		return 0, errBroken
 	}
@@ -125,9 +125,9 @@ func uploadsGoOn(t *testing.T, p place.Place, sizes []int) {
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	for _, size := range sizes {
-		data := Noise(5, size)
+		data := RandomBytes(5, size)
 		for range 3 {
-			err := upload(t, p, "f", data, &breaking{bytes.NewReader(data), rng.Int64N(int64(size))})
+			err := upload(t, p, "f", data, &failingReader{bytes.NewReader(data), rng.Int64N(int64(size))})
 			if !errors.Is(err, errBroken) {
 				t.Errorf("%d bytes: the error is %v", size, err)
 			}
@@ -136,7 +136,7 @@ func uploadsGoOn(t *testing.T, p place.Place, sizes []int) {
 		if err := upload(t, p, "f", data, nil); err != nil {
 			t.Fatalf("%d bytes: %v", size, err)
 		}
-		same(t, p, "f", data)
+		checkFile(t, p, "f", data)
 		if err := p.Remove(t.Context(), "f"); err != nil {
 			t.Fatal(err)
 		}
@@ -144,13 +144,13 @@ func uploadsGoOn(t *testing.T, p place.Place, sizes []int) {
 }
 
 // A stopping source has its context cancelled at a byte.
-type stopping struct {
+type cancelingReader struct {
 	io.ReaderAt
 	at     int64
 	cancel context.CancelFunc
 }
 
-func (s *stopping) ReadAt(p []byte, off int64) (int, error) {
+func (s *cancelingReader) ReadAt(p []byte, off int64) (int, error) {
 	if off+int64(len(p)) > s.at {
 		s.cancel()
 	}
@@ -159,9 +159,9 @@ func (s *stopping) ReadAt(p []byte, off int64) (int, error) {
 
 func uploadsStopped(t *testing.T, p place.Place, sizes []int) {
 	for _, size := range sizes {
-		data := Noise(6, size)
+		data := RandomBytes(6, size)
 		ctx, cancel := context.WithCancel(t.Context())
-		err := place.Upload(ctx, p, "f", &stopping{bytes.NewReader(data), int64(size / 2), cancel}, int64(size),
+		err := place.Upload(ctx, p, "f", &cancelingReader{bytes.NewReader(data), int64(size / 2), cancel}, int64(size),
 			sha256.Sum256(data))
 		cancel()
 		if !errors.Is(err, context.Canceled) {
@@ -173,20 +173,20 @@ func uploadsStopped(t *testing.T, p place.Place, sizes []int) {
 
 func uploadsAnother(t *testing.T, p place.Place, sizes []int) {
 	for _, size := range sizes {
-		first, second := Noise(7, size), Noise(8, size)
+		first, second := RandomBytes(7, size), RandomBytes(8, size)
 		copy(second, first[:size/2]) // they begin the same way
-		if err := upload(t, p, "f", first, &breaking{bytes.NewReader(first), int64(size - 1)}); !errors.Is(err, errBroken) {
+		if err := upload(t, p, "f", first, &failingReader{bytes.NewReader(first), int64(size - 1)}); !errors.Is(err, errBroken) {
 			t.Errorf("%d bytes: the error is %v", size, err)
 		}
 		if err := upload(t, p, "f", second, nil); err != nil {
 			t.Errorf("%d bytes: %v", size, err)
 			continue
 		}
-		same(t, p, "f", second)
+		checkFile(t, p, "f", second)
 		if err := upload(t, p, "f", second, nil); err != nil { // which may find it there
 			t.Error(err)
 		}
-		same(t, p, "f", second)
+		checkFile(t, p, "f", second)
 		if err := p.Remove(t.Context(), "f"); err != nil {
 			t.Fatal(err)
 		}

@@ -43,22 +43,22 @@ type Config struct {
 	Wait func(context.Context, time.Duration) error // returns after a time, or with the context's error
 	// how long a sink that takes nothing is waited for once the crawl is over
 	Patience time.Duration
-	// Note is the file that says how far the sink is; "": one in the crawl's state.
-	Note string
-	// Rest is the command that sends what waits once the crawl is over, but for the folder; "": kumo export.
-	Rest string
-	// Gather is how long records are waited for until they are sent together; 0: half a second.
-	Gather time.Duration
-	// Anew is called before all records are sent from the first on; nil: nothing is to be done.
-	Anew func() error
-	// Hold keeps others from sending to the sink at the same time, from Begin to the end of Run. nil: nothing does.
-	Hold func() (io.Closer, error)
+	// PositionFile is the file that says how far the sink is; "": one in the crawl's state.
+	PositionFile string
+	// ResumeCommand is the command that sends what waits once the crawl is over, but for the folder; "": kumo export.
+	ResumeCommand string
+	// BatchDelay is how long records are waited for until they are sent together; 0: half a second.
+	BatchDelay time.Duration
+	// OnRestart is called before all records are sent from the first on; nil: nothing is to be done.
+	OnRestart func() error
+	// Lock keeps others from sending to the sink at the same time, from Begin to the end of Run. nil: nothing does.
+	Lock func() (io.Closer, error)
 	// ID is what the sink has that was sent to from the first record on, and no other: a note counts for that alone. "" is
 	// none. nil: notes count for any.
 	ID func() (string, error)
-	// Failed and Works are told when the sink begins not to take records, and when it takes them again.
-	Failed func(err error)
-	Works  func()
+	// OnFailure and Works are told when the sink begins not to take records, and when it takes them again.
+	OnFailure  func(err error)
+	OnRecovery func()
 }
 
 // The files that are followed.
@@ -81,7 +81,7 @@ type Follower struct {
 	done   atomic.Int64 // lines that the sink needs no more
 	before atomic.Int64 // lines that waited when the run began
 
-	// of this run
+	// recordOf this run
 	sent, bytes       atomic.Int64 // records
 	failures, retries atomic.Int64 // tries
 
@@ -90,18 +90,18 @@ type Follower struct {
 	mu      sync.Mutex
 	durable lengths
 	over    bool
-	why     string        // it does not take records; "" if it does
-	first   time.Time     // visit that is to be sent; zero: it is not known
-	news    chan struct{} // has something when there is more to send, or the crawl is over
+	failure string        // it does not take records; "" if it does
+	oldest  time.Time     // visit that is to be sent; zero: it is not known
+	wake    chan struct{} // has something when there is more to send, or the crawl is over
 
-	held io.Closer // nil: nothing is
+	lock io.Closer // nil: nothing is
 	sink sink.Sink // nil: it is to be reached
 	reader
 }
 
 // New makes a follower. It is put behind all other stores of the crawl.
 func New(cfg Config) *Follower {
-	return &Follower{cfg: cfg, news: make(chan struct{}, 1)}
+	return &Follower{cfg: cfg, wake: make(chan struct{}, 1)}
 }
 
 // Put is Store's: only a count.
@@ -135,7 +135,7 @@ func (f *Follower) Finalize() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.durable = f.marked
-	f.tell()
+	f.notify()
 	return nil
 }
 
@@ -147,12 +147,12 @@ func (f *Follower) End() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.over = true
-	f.tell()
+	f.notify()
 }
 
-func (f *Follower) tell() {
+func (f *Follower) notify() {
 	select {
-	case f.news <- struct{}{}:
+	case f.wake <- struct{}{}:
 	default:
 	}
 }
@@ -168,40 +168,40 @@ func (f *Follower) Status() stats.Sink {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s := stats.Sink{Sink: f.cfg.Name, Sent: f.sent.Load(), Bytes: f.bytes.Load(), Failures: f.failures.Load(),
-		Retries: f.retries.Load(), Waiting: max(0, f.before.Load()+f.put.Load()-f.done.Load()), Why: f.why}
-	if s.Waiting > 0 && !f.first.IsZero() {
-		s.Behind = max(0, f.cfg.Now().Sub(f.first).Seconds())
+		Retries: f.retries.Load(), Waiting: max(0, f.before.Load()+f.put.Load()-f.done.Load()), Why: f.failure}
+	if s.Waiting > 0 && !f.oldest.IsZero() {
+		s.Behind = max(0, f.cfg.Now().Sub(f.oldest).Seconds())
 	}
 	return s
 }
 
-// An ErrBehind is a sink that has not taken all.
-type ErrBehind struct {
+// An BacklogError is a sink that has not taken all.
+type BacklogError struct {
 	stats.Sink
 	rest string // the command that sends the rest, beside the one that crawls
 	err  error
 }
 
-func (e *ErrBehind) Error() string {
+func (e *BacklogError) Error() string {
 	return fmt.Sprintf("%d records wait for %s: %v", e.Waiting, e.Sink.Sink, e.err)
 }
 
-func (e *ErrBehind) Unwrap() error { return e.err }
+func (e *BacklogError) Unwrap() error { return e.err }
 
 const (
-	firstPause   = 250 * time.Millisecond
-	longestPause = 30 * time.Second
-	gathering    = 500 * time.Millisecond // until what came is sent, so that batches are not small
+	firstPause        = 250 * time.Millisecond
+	longestPause      = 30 * time.Second
+	defaultBatchDelay = 500 * time.Millisecond // until what came is sent, so that batches are not small
 )
 
-// Run sends until End was called and the sink has all, or takes nothing any more (an [ErrBehind]), or ctx ends. Begin
+// Run sends until End was called and the sink has all, or takes nothing any more (an [BacklogError]), or ctx ends. Begin
 // comes before.
 func (f *Follower) Run(ctx context.Context) (err error) {
 	defer func() {
 		if f.sink != nil {
 			err = errors.Join(err, f.sink.Close())
 		}
-		err = errors.Join(err, f.note(), f.reader.close(), f.letGo())
+		err = errors.Join(err, f.savePosition(), f.reader.close(), f.unlock())
 	}()
 	var since time.Time // from when on it may be waited for: of the last success, or of the crawl's end
 	for pause := firstPause; ; {
@@ -213,26 +213,26 @@ func (f *Follower) Run(ctx context.Context) (err error) {
 		refused, isSinks := errors.AsType[*sinkError](err)
 		switch {
 		case ctx.Err() != nil:
-			return f.behind(ctx.Err())
+			return f.backlogError(ctx.Err())
 		case err != nil && !isSinks:
 			return fmt.Errorf("send to %s: %w", f.cfg.Name, err)
 		case isSinks:
-			if errors.Is(refused.err, sink.ErrLost) {
-				if err := f.again(); err != nil {
+			if errors.Is(refused.err, sink.ErrDataLost) {
+				if err := f.restart(); err != nil {
 					return fmt.Errorf("send to %s: %w", f.cfg.Name, err)
 				}
 			}
-			f.fails(refused.err)
+			f.setFailed(refused.err)
 			if over && f.cfg.Now().Sub(since)+pause > f.cfg.Patience {
-				return f.behind(refused.err)
+				return f.backlogError(refused.err)
 			}
 			if f.cfg.Wait(ctx, pause) != nil {
-				return f.behind(ctx.Err())
+				return f.backlogError(ctx.Err())
 			}
 			pause = min(pause+pause/2, longestPause)
 			f.retries.Add(1)
 		case more:
-			f.works()
+			f.setWorking()
 			if pause = firstPause; over {
 				since = f.cfg.Now()
 			}
@@ -241,45 +241,45 @@ func (f *Follower) Run(ctx context.Context) (err error) {
 			f.before.Store(f.done.Load() - f.put.Load())
 			return nil
 		default:
-			f.works()
+			f.setWorking()
 			select {
-			case <-f.news:
+			case <-f.wake:
 			case <-ctx.Done():
 			}
 			if _, over := f.status(); !over && ctx.Err() == nil {
-				_ = f.cfg.Wait(ctx, cmp.Or(f.cfg.Gather, gathering)) // the context's end is seen above
+				_ = f.cfg.Wait(ctx, cmp.Or(f.cfg.BatchDelay, defaultBatchDelay)) // the context's end is seen above
 			}
 		}
 	}
 }
 
-// behind is the error of a sink that has not taken all; nil if none waits.
-func (f *Follower) behind(err error) error {
+// backlogError is the error of a sink that has not taken all; nil if none waits.
+func (f *Follower) backlogError(err error) error {
 	s := f.Status()
 	if s.Waiting == 0 && errors.Is(err, context.Canceled) {
 		return nil
 	}
-	return &ErrBehind{s, cmp.Or(f.cfg.Rest, "kumo export --to "+f.cfg.Name), err}
+	return &BacklogError{s, cmp.Or(f.cfg.ResumeCommand, "kumo export --to "+f.cfg.Name), err}
 }
 
-func (f *Follower) fails(err error) {
+func (f *Follower) setFailed(err error) {
 	f.mu.Lock()
-	first := f.why == ""
-	f.why = err.Error()
+	first := f.failure == ""
+	f.failure = err.Error()
 	f.mu.Unlock()
 	f.failures.Add(1)
-	if first && f.cfg.Failed != nil {
-		f.cfg.Failed(err)
+	if first && f.cfg.OnFailure != nil {
+		f.cfg.OnFailure(err)
 	}
 }
 
-func (f *Follower) works() {
+func (f *Follower) setWorking() {
 	f.mu.Lock()
-	again := f.why != ""
-	f.why = ""
+	again := f.failure != ""
+	f.failure = ""
 	f.mu.Unlock()
-	if again && f.cfg.Works != nil {
-		f.cfg.Works()
+	if again && f.cfg.OnRecovery != nil {
+		f.cfg.OnRecovery()
 	}
 }
 
@@ -292,62 +292,62 @@ func (e *sinkError) Unwrap() error { return e.err }
 // step sends a batch, if there is something to send.
 func (f *Follower) step(ctx context.Context, upTo lengths, over bool) (more bool, err error) {
 	if f.at.Lengths[pages] >= upTo[pages] {
-		f.forget(upTo)
+		f.dropUnmatched(upTo)
 		if over && f.sink != nil {
 			if err := f.sink.Flush(ctx); err != nil {
 				return false, &sinkError{err}
 			}
 		}
-		return false, f.noteNow()
+		return false, f.maybeSavePosition()
 	}
 	batch, next, lines, err := f.read(upTo)
 	if err != nil {
 		return false, err
 	}
 	if len(batch) > 0 {
-		f.waitsSince(batch[0].Time)
+		f.setOldest(batch[0].Time)
 		if f.sink == nil {
 			if f.sink, err = f.cfg.Open(ctx); err != nil {
 				f.sink = nil
-				f.unread()
+				f.rollback()
 				return false, &sinkError{err}
 			}
-			if same, err := f.isTheSink(f.kept); f.kept.ID != "" && !same {
-				f.unread()
-				return false, &sinkError{errors.Join(sink.ErrLost, err)}
+			if same, err := f.matchesSink(f.saved); f.saved.ID != "" && !same {
+				f.rollback()
+				return false, &sinkError{errors.Join(sink.ErrDataLost, err)}
 			}
 		}
 		if err := f.sink.Put(ctx, batch); err != nil {
-			f.unread()
+			f.rollback()
 			return false, &sinkError{err}
 		}
 	}
 	f.at.Lengths[pages] = next
-	f.taken()
-	f.waitsSince(time.Time{})
+	f.commit()
+	f.setOldest(time.Time{})
 	f.sent.Add(int64(len(batch)))
 	for i := range batch {
 		f.bytes.Add(int64(batch[i].Size()))
 	}
 	f.done.Add(lines)
-	return true, f.noteNow()
+	return true, f.maybeSavePosition()
 }
 
-// waitsSince notes the visit of the first record that is to be sent.
-func (f *Follower) waitsSince(first time.Time) {
+// setOldest notes the visit of the first record that is to be sent.
+func (f *Follower) setOldest(first time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.first = first
+	f.oldest = first
 }
 
-// noteNow keeps the position, once a second at most.
-func (f *Follower) noteNow() error {
+// maybeSavePosition keeps the position, once a second at most.
+func (f *Follower) maybeSavePosition() error {
 	now := f.cfg.Now()
-	if now.Sub(f.noted) < time.Second {
+	if now.Sub(f.savedAt) < time.Second {
 		return nil
 	}
-	f.noted = now
-	if err := f.note(); !vfs.IsFull(err) { // Run's last one says so
+	f.savedAt = now
+	if err := f.savePosition(); !vfs.IsFull(err) { // Run's last one says so
 		return err
 	}
 	return nil
@@ -362,9 +362,9 @@ type position struct {
 	ID      string   `json:",omitempty"` // the sink's own
 }
 
-func (f *Follower) noteName() string {
-	if f.cfg.Note != "" {
-		return f.cfg.Note
+func (f *Follower) positionFile() string {
+	if f.cfg.PositionFile != "" {
+		return f.cfg.PositionFile
 	}
 	sum := sha256.Sum256([]byte(f.cfg.Name))
 	return filepath.Join(f.cfg.Dir, "state", "sinks", "crawl-"+hex.EncodeToString(sum[:8])+".json")
@@ -373,50 +373,50 @@ func (f *Follower) noteName() string {
 // Begin reads how far the sink was, and counts what waits. It is called once the crawl's folder is open, before the
 // crawl goes on.
 func (f *Follower) Begin() (err error) {
-	if f.cfg.Hold != nil {
-		if f.held, err = f.cfg.Hold(); err != nil {
+	if f.cfg.Lock != nil {
+		if f.lock, err = f.cfg.Lock(); err != nil {
 			return err
 		}
 	}
-	if err := f.begin(); err != nil {
-		return errors.Join(fmt.Errorf("read what waits for %s: %w", f.cfg.Name, err), f.reader.close(), f.letGo())
+	if err := f.load(); err != nil {
+		return errors.Join(fmt.Errorf("read what waits for %s: %w", f.cfg.Name, err), f.reader.close(), f.unlock())
 	}
 	return nil
 }
 
-func (f *Follower) letGo() error {
-	held := f.held
-	if f.held = nil; held == nil {
+func (f *Follower) unlock() error {
+	held := f.lock
+	if f.lock = nil; held == nil {
 		return nil
 	}
 	return held.Close()
 }
 
-// Await waits until a crawl has told it that there is something in its files; false if it is over without.
-func (f *Follower) Await(ctx context.Context) bool {
+// WaitForData waits until a crawl has told it that there is something in its files; false if it is over without.
+func (f *Follower) WaitForData(ctx context.Context) bool {
 	for {
 		select {
-		case <-f.news:
+		case <-f.wake:
 		case <-ctx.Done():
 			return false
 		}
 		if upTo, over := f.status(); upTo != (lengths{}) || over {
-			f.tell()
+			f.notify()
 			return upTo != lengths{}
 		}
 	}
 }
 
-// Look has it follow files in which nothing is written, as they are.
-func (f *Follower) Look() error {
+// FollowStatic has it follow files in which nothing is written, as they are.
+func (f *Follower) FollowStatic() error {
 	if _, err := f.Mark(); err != nil {
 		return err
 	}
 	return f.Finalize()
 }
 
-// again begins again with the first record.
-func (f *Follower) again() error {
+// restart begins again with the first record.
+func (f *Follower) restart() error {
 	closed := f.sink
 	f.sink = nil
 	err := f.reader.close()
@@ -424,7 +424,7 @@ func (f *Follower) again() error {
 		err = errors.Join(err, closed.Close())
 	}
 	if err == nil {
-		err = f.anew()
+		err = f.reset()
 	}
 	if err == nil {
 		var waiting int64
@@ -434,23 +434,23 @@ func (f *Follower) again() error {
 	return err
 }
 
-func (f *Follower) anew() error {
+func (f *Follower) reset() error {
 	f.reader = newReader(f.cfg.Disk, f.cfg.Dir)
 	f.at.Sink = f.cfg.Name
-	if f.cfg.Anew != nil {
-		return f.cfg.Anew()
+	if f.cfg.OnRestart != nil {
+		return f.cfg.OnRestart()
 	}
 	return nil
 }
 
-func (f *Follower) begin() error {
+func (f *Follower) load() error {
 	f.reader = newReader(f.cfg.Disk, f.cfg.Dir)
 	follows := false
-	data, err := vfs.ReadFile(f.cfg.Disk, f.noteName(), 1<<20)
+	data, err := vfs.ReadFile(f.cfg.Disk, f.positionFile(), 1<<20)
 	was := position{}
-	if err == nil && json.Unmarshal(data, &was) == nil && f.isOf(was) && !f.hasMore(was) {
-		if follows, err = f.isTheSink(was); follows {
-			f.reader.from(was)
+	if err == nil && json.Unmarshal(data, &was) == nil && f.matchesFiles(was) && !f.hasNewFiles(was) {
+		if follows, err = f.matchesSink(was); follows {
+			f.reader.resumeAt(was)
 		}
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -458,7 +458,7 @@ func (f *Follower) begin() error {
 	}
 	f.at.Sink = f.cfg.Name
 	if !follows {
-		if err := f.anew(); err != nil {
+		if err := f.reset(); err != nil {
 			return err
 		}
 	}
@@ -467,8 +467,8 @@ func (f *Follower) begin() error {
 	return err
 }
 
-// isOf reports whether a position is one of the files that are there: not of a crawl that was begun anew, or repaired.
-func (f *Follower) isOf(p position) bool {
+// matchesFiles reports whether a position is one of the files that are there: not of a crawl that was begun anew, or repaired.
+func (f *Follower) matchesFiles(p position) bool {
 	for i, name := range names {
 		size, err := f.cfg.Disk.Size(filepath.Join(f.cfg.Dir, name))
 		if p.Lengths[i] < 0 || p.Lengths[i] > 0 && (err != nil || size < p.Lengths[i]) {
@@ -479,8 +479,8 @@ func (f *Follower) isOf(p position) bool {
 	return err == nil && behind == p.Behind
 }
 
-// isTheSink reports whether a position is that of the sink that is there.
-func (f *Follower) isTheSink(p position) (bool, error) {
+// matchesSink reports whether a position is that of the sink that is there.
+func (f *Follower) matchesSink(p position) (bool, error) {
 	if f.cfg.ID == nil {
 		return true, nil
 	}
@@ -488,17 +488,17 @@ func (f *Follower) isTheSink(p position) (bool, error) {
 	return err == nil && id != "" && id == p.ID, err
 }
 
-// hasMore reports whether pages that were sent before a position have texts or fields now that they had not: the crawl
+// hasNewFiles reports whether pages that were sent before a position have texts or fields now that they had not: the crawl
 // was told only later to have any, and has made them of all pages since, in the order of these. All is sent again then.
-func (f *Follower) hasMore(p position) bool {
+func (f *Follower) hasNewFiles(p position) bool {
 	return p.Lengths[pages] > 0 && slices.ContainsFunc(p.Without, func(name string) bool {
 		size, err := f.cfg.Disk.Size(filepath.Join(f.cfg.Dir, name))
 		return err == nil && size > 0
 	})
 }
 
-// without are the files that are not there.
-func (f *Follower) without() (all []string) {
+// missingFiles are the files that are not there.
+func (f *Follower) missingFiles() (all []string) {
 	for _, i := range []int{texts, fields} {
 		if _, err := f.cfg.Disk.Size(filepath.Join(f.cfg.Dir, names[i])); errors.Is(err, fs.ErrNotExist) {
 			all = append(all, names[i])
@@ -507,8 +507,8 @@ func (f *Follower) without() (all []string) {
 	return all
 }
 
-// note keeps the position.
-func (f *Follower) note() error {
+// savePosition keeps the position.
+func (f *Follower) savePosition() error {
 	p, err := f.position()
 	if err != nil {
 		return err
@@ -518,27 +518,27 @@ func (f *Follower) note() error {
 			return err
 		}
 	}
-	if p.Without = f.without(); reflect.DeepEqual(p, f.kept) {
+	if p.Without = f.missingFiles(); reflect.DeepEqual(p, f.saved) {
 		return nil
 	}
 	data, err := json.Marshal(p)
 	if err != nil {
 		return err
 	}
-	name := f.noteName()
+	name := f.positionFile()
 	if err := f.cfg.Disk.MkdirAll(filepath.Dir(name)); err != nil {
 		return err
 	}
 	if err := vfs.Replace(f.cfg.Disk, name, append(data, '\n')); err != nil {
 		return err
 	}
-	f.kept = p
+	f.saved = p
 	return nil
 }
 
 // Advise says what is to be done about a sink that has not taken all.
 func Advise(err error, dir string) error {
-	e, is := errors.AsType[*ErrBehind](err)
+	e, is := errors.AsType[*BacklogError](err)
 	if !is {
 		return err
 	}

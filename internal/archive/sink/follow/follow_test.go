@@ -189,7 +189,7 @@ func TestASinkThatIsDown(t *testing.T) {
 		c := &crawl{t: t, dir: t.TempDir()}
 		f := follower(c.dir, m)
 		failed, works := 0, 0
-		f.cfg.Failed, f.cfg.Works = func(error) { failed++ }, func() { works++ }
+		f.cfg.OnFailure, f.cfg.OnRecovery = func(error) { failed++ }, func() { works++ }
 		f.cfg.Now = func() time.Time { return time.Now().AddDate(30, 0, 0) } // behind the records
 		c.open(f, nil)
 		var ended error
@@ -217,7 +217,7 @@ func TestASinkThatIsDown(t *testing.T) {
 		f.End()
 		begin := time.Now()
 		run.Wait()
-		behind, is := errors.AsType[*ErrBehind](ended)
+		behind, is := errors.AsType[*BacklogError](ended)
 		if waited := time.Since(begin); !is || behind.Waiting != 500 || waited < 30*time.Second || waited > 2*time.Minute {
 			t.Fatalf("%v after %v", ended, waited)
 		}
@@ -249,8 +249,8 @@ func TestASinkThatHasLostAll(t *testing.T) {
 		c := &crawl{t: t, dir: t.TempDir()}
 		f := follower(c.dir, m)
 		f.cfg.Open = func(context.Context) (sink.Sink, error) { return losing, nil }
-		f.cfg.Note = filepath.Join(c.dir, "note.json")
-		f.cfg.Anew = func() error { anew++; return nil }
+		f.cfg.PositionFile = filepath.Join(c.dir, "note.json")
+		f.cfg.OnRestart = func() error { anew++; return nil }
 		c.open(f, nil)
 		c.put(2500)
 		marks := c.commit()
@@ -261,7 +261,7 @@ func TestASinkThatHasLostAll(t *testing.T) {
 		has(t, m, 2500)
 		c.close()
 		f = follower(c.dir, m)
-		f.cfg.Note = filepath.Join(c.dir, "note.json")
+		f.cfg.PositionFile = filepath.Join(c.dir, "note.json")
 		c.open(f, marks)
 		c.commit()
 		f.End()
@@ -340,7 +340,7 @@ type forgetful struct {
 func (f *forgetful) Put(ctx context.Context, batch []sink.Record) error {
 	if f.after--; f.after == 0 {
 		*f.Memory = sinktest.Memory{}
-		return fmt.Errorf("no disk: %w", sink.ErrLost)
+		return fmt.Errorf("no disk: %w", sink.ErrDataLost)
 	}
 	return f.Memory.Put(ctx, batch)
 }
@@ -450,8 +450,8 @@ func TestTextsOfPagesThatWereSentHideNone(t *testing.T) {
 	var from position
 	for got := 0; got < all; {
 		r := newReader(vfs.OS, dir) // as after each restart
-		r.ahead[texts].most = sink.BatchRecords + 5*orphans
-		r.from(from)
+		r.ahead[texts].limit = sink.BatchRecords + 5*orphans
+		r.resumeAt(from)
 		batch, next, _, err := r.read(upTo)
 		if err != nil {
 			t.Fatal(err)
@@ -463,7 +463,7 @@ func TestTextsOfPagesThatWereSentHideNone(t *testing.T) {
 			got++
 		}
 		r.at.Lengths[pages] = next
-		r.taken()
+		r.commit()
 		if from, err = r.position(); err != nil {
 			t.Fatal(err)
 		}

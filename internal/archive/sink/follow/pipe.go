@@ -28,7 +28,7 @@ func (p *Pipe) Put(rec *page.Record) error {
 	if rec.Response == nil || rec.Robots {
 		return nil
 	}
-	r := of(rec)
+	r := recordOf(rec)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.over {
@@ -56,8 +56,8 @@ func (p *Pipe) Finalize() error { return nil }
 // Close is Store's.
 func (p *Pipe) Close() error { return nil }
 
-// of is what a sink is told of a record.
-func of(rec *page.Record) sink.Record {
+// recordOf is what a sink is told of a record.
+func recordOf(rec *page.Record) sink.Record {
 	read := rec.Page
 	if read == nil {
 		read = &page.Page{}

@@ -26,21 +26,21 @@ import (
 // line in pages.jsonl, but not at the same place among others': so of the lines of text.jsonl and fields.jsonl that
 // come next it is known where they lie, more of them than pages can be put in one batch.
 type reader struct {
-	disk  vfs.FS
-	dir   string
-	files [len(names)]vfs.ReaderAt // nil: it is not open
-	ahead [len(names)]lookahead    // of texts and fields
-	used  [len(names)][]uint64     // of the batch: what to forget once it is there
-	at    position
-	kept  position // as it is noted
-	noted time.Time
+	disk    vfs.FS
+	dir     string
+	files   [len(names)]vfs.ReaderAt // nil: it is not open
+	ahead   [len(names)]lookahead    // of texts and fields
+	used    [len(names)][]uint64     // of the batch: what to forget once it is there
+	at      position
+	saved   position // as it is noted
+	savedAt time.Time
 }
 
 const defaultWindow = 1 << 16 // lines that are looked ahead
 
 // A lookahead is where the next lines of a file lie, by what they are of.
 type lookahead struct {
-	most  int   // lines that it has
+	limit int   // lines that it has
 	read  int64 // up to here
 	lines map[uint64][]span
 	count int
@@ -56,14 +56,14 @@ type span struct {
 func newReader(disk vfs.FS, dir string) reader {
 	r := reader{disk: disk, dir: dir}
 	for i := range r.ahead {
-		r.ahead[i].most, r.ahead[i].lines = defaultWindow, map[uint64][]span{}
+		r.ahead[i].limit, r.ahead[i].lines = defaultWindow, map[uint64][]span{}
 	}
 	return r
 }
 
-// from has it go on from a position.
-func (r *reader) from(p position) {
-	r.at, r.kept = p, p
+// resumeAt has it go on from a position.
+func (r *reader) resumeAt(p position) {
+	r.at, r.saved = p, p
 	for i := range r.ahead {
 		r.ahead[i].read = p.Lengths[i]
 	}
@@ -97,12 +97,12 @@ func key(url string, at time.Time) uint64 {
 	return maphash.String(seed, url+"\x00"+at.UTC().Format(time.RFC3339Nano))
 }
 
-var errEnough = errors.New("the batch is full")
+var errBatchFull = errors.New("the batch is full")
 
 // read makes the next batch of the lines up to a length, and says where it ends and how many lines it has.
 func (r *reader) read(upTo lengths) (batch []sink.Record, next, lines int64, err error) {
 	for _, i := range []int{texts, fields} {
-		if err := r.look(i, upTo[i]); err != nil {
+		if err := r.scanAhead(i, upTo[i]); err != nil {
 			return nil, 0, 0, err
 		}
 		r.used[i] = r.used[i][:0]
@@ -115,7 +115,7 @@ func (r *reader) read(upTo lengths) (batch []sink.Record, next, lines int64, err
 	begin, size := next, 0
 	_, err = store.EachLine(src, func(line []byte, at int64) error {
 		if len(batch) >= sink.BatchRecords || size >= sink.BatchBytes || lines >= 10*sink.BatchRecords {
-			return errEnough
+			return errBatchFull
 		}
 		rec, is, err := r.record(line)
 		rec.Line = begin + at
@@ -129,7 +129,7 @@ func (r *reader) read(upTo lengths) (batch []sink.Record, next, lines int64, err
 		next, lines = begin+at+int64(len(line))+1, lines+1
 		return nil
 	})
-	if errors.Is(err, errEnough) {
+	if errors.Is(err, errBatchFull) {
 		err = nil
 	}
 	if err == nil && lines == 0 {
@@ -148,7 +148,7 @@ func (r *reader) record(line []byte) (rec sink.Record, is bool, err error) {
 	visit := key(l.URL, l.Time)
 	r.used[texts], r.used[fields] = append(r.used[texts], visit), append(r.used[fields], visit)
 	if l.Status >= http.StatusInternalServerError || l.Status == http.StatusTooManyRequests ||
-		l.Status == http.StatusNotModified && l.Recrawl == string(page.Unchanged) || isRules(l.URL) {
+		l.Status == http.StatusNotModified && l.Recrawl == string(page.Unchanged) || isRobotsTxt(l.URL) {
 		return rec, false, nil
 	}
 	rec = sink.Record{URL: l.URL, Status: l.Status, Time: l.Time, Type: l.Type, Charset: l.Charset, Lang: l.Lang,
@@ -176,8 +176,8 @@ func (r *reader) record(line []byte) (rec sink.Record, is bool, err error) {
 	return rec, true, nil
 }
 
-// isRules reports whether a URL is that of a host's robots.txt, which is no page.
-func isRules(url string) bool {
+// isRobotsTxt reports whether a URL is that of a host's robots.txt, which is no page.
+func isRobotsTxt(url string) bool {
 	_, rest, _ := strings.Cut(url, "://")
 	_, path, _ := strings.Cut(rest, "/")
 	return path == "robots.txt"
@@ -198,13 +198,13 @@ func (r *reader) line(i int, at span, to any) error {
 	return nil
 }
 
-// look finds where the next lines of a file lie.
-func (r *reader) look(i int, upTo int64) error {
+// scanAhead finds where the next lines of a file lie.
+func (r *reader) scanAhead(i int, upTo int64) error {
 	a := &r.ahead[i]
 	if a.read >= upTo {
 		return nil
 	}
-	if a.count >= a.most {
+	if a.count >= a.limit {
 		a.dropLate()
 	}
 	src, err := r.section(i, a.read, upTo)
@@ -213,8 +213,8 @@ func (r *reader) look(i int, upTo int64) error {
 	}
 	begin := a.read
 	_, err = store.EachLine(src, func(line []byte, at int64) error {
-		if a.count >= a.most {
-			return errEnough
+		if a.count >= a.limit {
+			return errBatchFull
 		}
 		var of struct {
 			URL  string
@@ -229,7 +229,7 @@ func (r *reader) look(i int, upTo int64) error {
 		a.read, a.count = begin+at+int64(len(line))+1, a.count+1
 		return nil
 	})
-	if errors.Is(err, errEnough) {
+	if errors.Is(err, errBatchFull) {
 		return nil
 	}
 	return err
@@ -238,7 +238,7 @@ func (r *reader) look(i int, upTo int64) error {
 // dropLate forgets lines of pages that were sent before: they are so far behind the last that belonged to one that was
 // sent now as lines within a batch of the journal are not.
 func (a *lookahead) dropLate() {
-	late := int64(a.most / 4)
+	late := int64(a.limit / 4)
 	for visit, lines := range a.lines {
 		if lines[len(lines)-1].nth < a.used-late {
 			a.count -= len(lines)
@@ -247,8 +247,8 @@ func (a *lookahead) dropLate() {
 	}
 }
 
-// taken forgets the lines of a batch that is there.
-func (r *reader) taken() {
+// commit forgets the lines of a batch that is there.
+func (r *reader) commit() {
 	for i := range r.ahead {
 		a := &r.ahead[i]
 		for _, visit := range r.used[i] {
@@ -259,19 +259,19 @@ func (r *reader) taken() {
 			delete(a.lines, visit)
 		}
 	}
-	r.unread()
+	r.rollback()
 }
 
-// unread keeps the lines of a batch that is not there.
-func (r *reader) unread() {
+// rollback keeps the lines of a batch that is not there.
+func (r *reader) rollback() {
 	for i := range r.used {
 		r.used[i] = r.used[i][:0]
 	}
 }
 
-// forget lets go of lines that belong to no page: all pages up to these lengths were read. Texts of pages that were
+// dropUnmatched lets go of lines that belong to no page: all pages up to these lengths were read. Texts of pages that were
 // sent before are such lines, where a crawl was told only later to have texts.
-func (r *reader) forget(upTo lengths) {
+func (r *reader) dropUnmatched(upTo lengths) {
 	for i := range r.ahead {
 		r.ahead[i].read = max(r.ahead[i].read, upTo[i])
 		clear(r.ahead[i].lines)

@@ -33,8 +33,8 @@ var (
 )
 
 const (
-	scanned = 1000 // rows of an answer
-	timeout = 2 * time.Minute
+	scanRows = 1000 // rows of an answer
+	timeout  = 2 * time.Minute
 )
 
 var families = []string{"page", "text", "meta"}
@@ -49,16 +49,16 @@ type Sink struct {
 // Open reaches a gateway, and makes the table if it is missing.
 func Open(ctx context.Context, at *url.URL) (*Sink, error) {
 	s := &Sink{table: strings.Trim(at.Path, "/")}
-	if s.table == "" || strings.ContainsAny(s.table, `/\?# `) || at.Host == "" || len(sink.WithoutTLS(at)) > 0 {
-		return nil, advice.Usage("%s: a URL like hbase://host:8080/table is wanted", sink.Hide(at))
+	if s.table == "" || strings.ContainsAny(s.table, `/\?# `) || at.Host == "" || len(sink.QueryWithoutTLS(at)) > 0 {
+		return nil, advice.Usage("%s: a URL like hbase://host:8080/table is wanted", sink.RedactURL(at))
 	}
 	var err error
-	s.HTTP, err = sink.NewHTTP(at, timeout, sink.Words{Name: "HBase's REST gateway (hbase rest start)", Port: "8080",
+	s.HTTP, err = sink.NewHTTP(at, timeout, sink.Hints{Name: "HBase's REST gateway (hbase rest start)", Port: "8080",
 		Login: "give a user whom the gateway knows: hbase://USER@HOST:8080/TABLE, and the password in KUMO_SINK_PASSWORD; " +
 			"Kerberos (SPNEGO) kumo does not speak",
-		Rights: "the gateway's user needs the rights RWC on the table " + s.table + ", or RW on one that is there",
-		Gone:   "there is no table " + s.table + " any more: the same command makes it anew",
-		Other:  "see the gateway's log"})
+		Rights:  "the gateway's user needs the rights RWC on the table " + s.table + ", or RW on one that is there",
+		Missing: "there is no table " + s.table + " any more: the same command makes it anew",
+		Other:   "see the gateway's log"})
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func Open(ctx context.Context, at *url.URL) (*Sink, error) {
 // create makes the table if it is missing.
 func (s *Sink) create(ctx context.Context) error {
 	data, _, err := s.Do(ctx, http.MethodGet, "/"+s.table+"/schema", sink.JSON, nil)
-	if answer, is := errors.AsType[*sink.Answer](err); is && answer.Status == http.StatusNotFound {
+	if answer, is := errors.AsType[*sink.StatusError](err); is && answer.Status == http.StatusNotFound {
 		var columns []map[string]string
 		for _, f := range families {
 			columns = append(columns, map[string]string{"name": f})
@@ -179,7 +179,7 @@ func (s *Sink) Flush(context.Context) error { return nil }
 func (s *Sink) Each(ctx context.Context, f func(url string, version time.Time) error) error {
 	ask := appendBytes(nil, scanColumns, "page:url")
 	ask = appendVarint(ask, scanBatch, 1)
-	ask = appendVarint(ask, scanCaching, scanned)
+	ask = appendVarint(ask, scanCaching, scanRows)
 	_, head, err := s.Do(ctx, http.MethodPut, "/"+s.table+"/scanner", asProtobuf, ask)
 	if err != nil {
 		return s.Explain("read", err)
@@ -191,7 +191,7 @@ func (s *Sink) Each(ctx context.Context, f func(url string, version time.Time) e
 	// it ends by itself, too
 	defer func() { _, _, _ = s.Do(context.WithoutCancel(ctx), http.MethodDelete, at.Path, asProtobuf, nil) }()
 	for {
-		data, _, err := s.Do(ctx, http.MethodGet, fmt.Sprintf("%s?n=%d", at.Path, scanned), asProtobuf, nil)
+		data, _, err := s.Do(ctx, http.MethodGet, fmt.Sprintf("%s?n=%d", at.Path, scanRows), asProtobuf, nil)
 		if err != nil {
 			return s.Explain("read", err)
 		}

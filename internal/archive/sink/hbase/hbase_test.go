@@ -56,7 +56,7 @@ func TestContract(t *testing.T) {
 		}
 		return set.Row[0].Cell[0].Value
 	}
-	sinktest.Run(t, sinktest.Member{Addr: at.Host, Versions: true, Secret: "hush", Fields: fields,
+	sinktest.Run(t, sinktest.Suite{Addr: at.Host, Versions: true, Secret: "hush", Fields: fields,
 		Open: func(ctx context.Context, addr, place string) (sink.Sink, error) {
 			return open(ctx, "hbase://me:hush@"+addr+"/"+place)
 		}})
@@ -110,12 +110,12 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%d: %v", c.status, err)
 		}
 		if !c.temporary {
-			sinktest.Complains(t, err, "hush")
+			sinktest.CheckError(t, err, "hush")
 		}
 	}
 	for _, bad := range []string{"", "/", "/a/b", "/a?b=c"} {
 		_, err := open(t.Context(), "hbase://me:hush@localhost"+bad)
-		sinktest.Complains(t, err, "hush", "hbase://host:8080/table")
+		sinktest.CheckError(t, err, "hush", "hbase://host:8080/table")
 	}
 }
 
@@ -146,8 +146,8 @@ func TestSecured(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	way := sinktest.Terminator(t, at.Host)
-	sinktest.Secured(t, func(ctx context.Context, ca, password, place string) (sink.Sink, error) {
+	way := sinktest.TLSProxy(t, at.Host)
+	sinktest.RunTLS(t, func(ctx context.Context, ca, password, place string) (sink.Sink, error) {
 		u := url.URL{Scheme: "hbase+https", User: url.UserPassword(sinktest.User, password), Host: way, Path: "/" + place}
 		if ca != "" {
 			u.RawQuery = url.Values{"ca": {ca}}.Encode()

@@ -48,15 +48,15 @@ type Sink struct {
 }
 
 const (
-	versionHeader = "time"
-	reached       = 15 * time.Second // within which a broker answers
-	delivered     = time.Minute      // within which a message is there
-	silence       = 30 * time.Second // after which no more is read
+	versionHeader   = "time"
+	brokerTimeout   = 15 * time.Second // within which a broker answers
+	deliveryTimeout = time.Minute      // within which a message is there
+	readTimeout     = 30 * time.Second // after which no more is read
 )
 
 // Open reaches a broker, and makes the topic if it is missing. More options are for tests.
 func Open(ctx context.Context, at *url.URL, more ...kgo.Opt) (*Sink, error) {
-	s := &Sink{at: sink.Hide(at), topic: strings.Trim(at.Path, "/")}
+	s := &Sink{at: sink.RedactURL(at), topic: strings.Trim(at.Path, "/")}
 	query := at.Query()
 	kind := query.Get("sasl")
 	query.Del("sasl")
@@ -76,9 +76,9 @@ func Open(ctx context.Context, at *url.URL, more ...kgo.Opt) (*Sink, error) {
 		}
 		brokers = append(brokers, broker)
 	}
-	s.opts = []kgo.Opt{kgo.SeedBrokers(brokers...), kgo.ClientID("kumo"), kgo.DialTimeout(reached / 3),
+	s.opts = []kgo.Opt{kgo.SeedBrokers(brokers...), kgo.ClientID("kumo"), kgo.DialTimeout(brokerTimeout / 3),
 		kgo.RequestRetries(5),
-		kgo.RetryTimeout(reached), kgo.DisableClientMetrics()}
+		kgo.RetryTimeout(brokerTimeout), kgo.DisableClientMetrics()}
 	if isTLS {
 		s.opts = append(s.opts, kgo.DialTLSConfig(trust))
 	}
@@ -91,13 +91,13 @@ func Open(ctx context.Context, at *url.URL, more ...kgo.Opt) (*Sink, error) {
 	}
 	s.opts = append(s.opts, more...)
 	s.client, err = kgo.NewClient(append([]kgo.Opt{kgo.DefaultProduceTopic(s.topic), kgo.RequiredAcks(kgo.AllISRAcks()),
-		kgo.ProducerBatchCompression(kgo.ZstdCompression(), kgo.NoCompression()), kgo.RecordDeliveryTimeout(delivered),
+		kgo.ProducerBatchCompression(kgo.ZstdCompression(), kgo.NoCompression()), kgo.RecordDeliveryTimeout(deliveryTimeout),
 		kgo.AllowIdempotentProduceCancellation(), // or else Put waits without end for a broker that is gone
 		kgo.MaxBufferedRecords(2 * sink.BatchRecords)}, s.opts...)...)
 	if err != nil {
 		return nil, advice.Usage("%s: %v", s.at, err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, 2*reached)
+	ctx, cancel := context.WithTimeout(ctx, 2*brokerTimeout)
 	defer cancel()
 	if err := s.create(ctx); err != nil {
 		s.client.Close()
@@ -149,7 +149,7 @@ func (s *Sink) create(ctx context.Context) error {
 	policy, compact := kmsg.NewCreateTopicsRequestTopicConfig(), "compact"
 	policy.Name, policy.Value = "cleanup.policy", &compact
 	made.Configs = append(made.Configs, policy)
-	order.Topics, order.TimeoutMillis = append(order.Topics, made), int32(reached.Milliseconds())
+	order.Topics, order.TimeoutMillis = append(order.Topics, made), int32(brokerTimeout.Milliseconds())
 	done, err := order.RequestWith(ctx, s.client)
 	if err == nil && len(done.Topics) == 1 {
 		err = kerr.ErrorForCode(done.Topics[0].ErrorCode)
@@ -212,7 +212,7 @@ func (s *Sink) Each(ctx context.Context, f func(url string, version time.Time) e
 	}
 	defer reader.Close()
 	for len(left) > 0 {
-		some, done := context.WithTimeout(ctx, silence)
+		some, done := context.WithTimeout(ctx, readTimeout)
 		fetched := reader.PollFetches(some)
 		done()
 		if err := fetched.Err(); err != nil {
@@ -290,8 +290,8 @@ func (s *Sink) Close() error {
 // explain says what went wrong with what, whether it may be over, and what to do.
 func (s *Sink) explain(doing string, err error) error {
 	said := fmt.Errorf("%s %s: %w", doing, s.at, err)
-	if do := sink.Untrusted(err); do != "" {
-		return sink.Lasting(advice.With(said, do))
+	if do := sink.TLSAdvice(err); do != "" {
+		return sink.Permanent(advice.With(said, do))
 	}
 	switch {
 	case errors.Is(err, context.Canceled):

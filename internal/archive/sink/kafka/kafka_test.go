@@ -40,8 +40,8 @@ func open(ctx context.Context, addr, rest string) (sink.Sink, error) {
 	return s, nil
 }
 
-func member(addr string) sinktest.Member {
-	return sinktest.Member{Addr: addr, Fields: func(t *testing.T, place, of string) []byte {
+func member(addr string) sinktest.Suite {
+	return sinktest.Suite{Addr: addr, Fields: func(t *testing.T, place, of string) []byte {
 		reader, err := kgo.NewClient(kgo.SeedBrokers(addr), kgo.ConsumeTopics(place))
 		if err != nil {
 			t.Fatal(err)
@@ -133,7 +133,7 @@ func TestRefusals(t *testing.T) {
 			}
 		}
 	}
-	if versions, _ := sinktest.Has(t, s); len(versions) != 300 {
+	if versions, _ := sinktest.Contents(t, s); len(versions) != 300 {
 		t.Errorf("%d messages", len(versions))
 	}
 }
@@ -169,11 +169,11 @@ func TestErrors(t *testing.T) {
 	defer cancel()
 	u, _ := sink.Parse(fmt.Sprintf("kafka://me:wrong-one@%s/pages", addr))
 	_, err := Open(ctx, u, hasty...)
-	sinktest.Complains(t, err, "wrong-one", addr, "xxxxx")
+	sinktest.CheckError(t, err, "wrong-one", addr, "xxxxx")
 	// a fake hangs up
 	for _, code := range []error{kerr.SaslAuthenticationFailed, kerr.TopicAuthorizationFailed, kerr.MessageTooLarge} {
 		err := (&Sink{at: u.Redacted()}).explain("write to", code)
-		if sinktest.Complains(t, err, "wrong-one"); sink.IsTemporary(err) {
+		if sinktest.CheckError(t, err, "wrong-one"); sink.IsTemporary(err) {
 			t.Errorf("%v is taken for one that is over soon", err)
 		}
 	}
@@ -188,7 +188,7 @@ func TestErrors(t *testing.T) {
 		"kafka://me:hush@h/a?sasl=x"} {
 		u, _ := sink.Parse(bad)
 		_, err := Open(ctx, u, hasty...)
-		sinktest.Complains(t, err, "hush", strings.TrimPrefix(u.Redacted(), "kafka://"))
+		sinktest.CheckError(t, err, "hush", strings.TrimPrefix(u.Redacted(), "kafka://"))
 	}
 }
 
@@ -200,7 +200,7 @@ func TestSecured(t *testing.T) {
 	}
 	for _, kind := range []string{"plain", "scram-sha-256", "scram-sha-512"} {
 		t.Run(kind, func(t *testing.T) {
-			sinktest.Secured(t, func(ctx context.Context, ca, password, place string) (sink.Sink, error) {
+			sinktest.RunTLS(t, func(ctx context.Context, ca, password, place string) (sink.Sink, error) {
 				query := url.Values{"sasl": {kind}}
 				if ca != "" {
 					query.Set("ca", ca)

@@ -37,9 +37,9 @@ var mapping []byte
 
 // What is sent and read at once.
 const (
-	mostBody = 8 << 20 // bytes of a request
-	scrolled = 2000    // documents of an answer
-	timeout  = time.Minute
+	maxBody    = 8 << 20 // bytes of a request
+	scrollSize = 2000    // documents of an answer
+	timeout    = time.Minute
 )
 
 // A Sink is an index.
@@ -53,16 +53,16 @@ type Sink struct {
 func Open(ctx context.Context, at *url.URL) (*Sink, error) {
 	s := &Sink{index: strings.Trim(at.Path, "/")}
 	if s.index == "" || strings.ContainsAny(s.index, `/\*?"<>| ,#:`) || strings.ToLower(s.index) != s.index ||
-		strings.ContainsAny(s.index[:1], "_-+.") || at.Host == "" || len(sink.WithoutTLS(at)) > 0 {
+		strings.ContainsAny(s.index[:1], "_-+.") || at.Host == "" || len(sink.QueryWithoutTLS(at)) > 0 {
 		return nil, advice.Usage("%s: a URL like opensearch://host:9200/index is wanted, with an index in lower case",
-			sink.Hide(at))
+			sink.RedactURL(at))
 	}
 	var err error
-	s.HTTP, err = sink.NewHTTP(at, timeout, sink.Words{Name: "OpenSearch", Port: "9200",
+	s.HTTP, err = sink.NewHTTP(at, timeout, sink.Hints{Name: "OpenSearch", Port: "9200",
 		Login: "give a user who may write to the index: opensearch://USER@HOST:9200/INDEX, and the password in " +
 			"KUMO_SINK_PASSWORD",
-		Rights: "the user needs the rights create_index (or an index " + s.index + " that is there), index and read on it",
-		Gone:   "there is no index " + s.index + " any more: the same command makes it anew",
+		Rights:  "the user needs the rights create_index (or an index " + s.index + " that is there), index and read on it",
+		Missing: "there is no index " + s.index + " any more: the same command makes it anew",
 		Other: "the index " + s.index + " may have another mapping than kumo's: name one that is not there, and kumo " +
 			"makes it"})
 	if err != nil {
@@ -83,18 +83,18 @@ func Open(ctx context.Context, at *url.URL) (*Sink, error) {
 
 // An answerError is what OpenSearch says of what it refuses.
 type answerError struct {
-	sink.Answer
+	sink.StatusError
 	Type, Reason string
 }
 
 func (e *answerError) Error() string {
 	if e.Type == "" && e.Reason == "" {
-		return e.Answer.Error()
+		return e.StatusError.Error()
 	}
 	return fmt.Sprintf("it answers %d %s: %s", e.Status, e.Type, e.Reason)
 }
 
-func (e *answerError) Unwrap() error { return &e.Answer }
+func (e *answerError) Unwrap() error { return &e.StatusError }
 
 // busy reports whether it may be over: of a disk that is full, too, for which indexes are blocked until there is room.
 func (e *answerError) busy() bool { return e.IsBusy() || e.Type == "cluster_block_exception" }
@@ -106,11 +106,11 @@ func (s *Sink) do(ctx context.Context, method, path string, body []byte, to any)
 		form = sink.Lines
 	}
 	data, _, err := s.Do(ctx, method, path, form, body)
-	if a, is := errors.AsType[*sink.Answer](err); is {
+	if a, is := errors.AsType[*sink.StatusError](err); is {
 		said := struct {
 			Error json.RawMessage `json:"error"`
 		}{}
-		e := &answerError{Answer: *a}
+		e := &answerError{StatusError: *a}
 		if json.Unmarshal(a.Body, &said) == nil && json.Unmarshal(said.Error, &struct{ Type, Reason *string }{&e.Type,
 			&e.Reason}) != nil {
 			_ = json.Unmarshal(said.Error, &e.Reason) // some say no more than a sentence
@@ -136,7 +136,7 @@ func (s *Sink) Put(ctx context.Context, batch []sink.Record) error {
 		if err := s.append(&batch[i]); err != nil {
 			return err
 		}
-		if s.body.Len() > mostBody && i > first {
+		if s.body.Len() > maxBody && i > first {
 			rest := bytes.Clone(s.body.Bytes()[before:])
 			s.body.Truncate(before)
 			if err := s.send(ctx, batch[first:i]); err != nil {
@@ -179,7 +179,7 @@ func (s *Sink) send(ctx context.Context, batch []sink.Record) error {
 		"/_bulk?filter_path=errors,items.*.status,items.*.error.type,items.*.error.reason",
 		s.body.Bytes(), &answer)
 	if e, is := errors.AsType[*answerError](err); is && e.Status == http.StatusRequestEntityTooLarge && len(batch) > 1 {
-		return s.halves(ctx, batch)
+		return s.splitBatch(ctx, batch)
 	}
 	if err != nil {
 		return s.explain("write to", err)
@@ -194,7 +194,7 @@ func (s *Sink) send(ctx context.Context, batch []sink.Record) error {
 		if did.Status/100 == 2 || did.Status == http.StatusConflict { // a newer one is there
 			continue
 		}
-		e := &answerError{Answer: sink.Answer{Status: did.Status}}
+		e := &answerError{StatusError: sink.StatusError{Status: did.Status}}
 		if did.Error != nil {
 			e.Type, e.Reason = did.Error.Type, did.Error.Reason
 		}
@@ -209,8 +209,8 @@ func (s *Sink) send(ctx context.Context, batch []sink.Record) error {
 	return nil
 }
 
-// halves sends a batch that is too large for the server in two.
-func (s *Sink) halves(ctx context.Context, batch []sink.Record) error {
+// splitBatch sends a batch that is too large for the server in two.
+func (s *Sink) splitBatch(ctx context.Context, batch []sink.Record) error {
 	for _, half := range [][]sink.Record{batch[:len(batch)/2], batch[len(batch)/2:]} {
 		s.body.Reset()
 		for i := range half {
@@ -248,7 +248,7 @@ func (s *Sink) Each(ctx context.Context, f func(url string, version time.Time) e
 	}
 	const keep = "2m"
 	var some hits
-	ask := fmt.Appendf(nil, `{"size":%d,"_source":["url","time"],"sort":["_doc"]}`, scrolled)
+	ask := fmt.Appendf(nil, `{"size":%d,"_source":["url","time"],"sort":["_doc"]}`, scrollSize)
 	err := s.do(ctx, http.MethodPost, "/"+s.index+"/_search?scroll="+keep, ask, &some)
 	for err == nil && len(some.Hits.Hits) > 0 {
 		for _, hit := range some.Hits.Hits {

@@ -37,7 +37,7 @@ func TestContract(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sinktest.Run(t, sinktest.Member{Addr: at.Host, Versions: true, Secret: "hush",
+	sinktest.Run(t, sinktest.Suite{Addr: at.Host, Versions: true, Secret: "hush",
 		Fields: func(t *testing.T, place, of string) []byte {
 			var doc struct{ Fields json.RawMessage }
 			get(t, "http://"+at.Host+"/"+place+"/_source/"+url.PathEscape(sink.ID(of)), &doc)
@@ -148,7 +148,7 @@ func TestBusy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if versions, times := sinktest.Has(t, direct); len(versions) != all || len(times) != all {
+	if versions, times := sinktest.Contents(t, direct); len(versions) != all || len(times) != all {
 		t.Errorf("%d documents", len(versions))
 	}
 }
@@ -193,7 +193,7 @@ func TestItems(t *testing.T) {
 			t.Errorf("%s: %v", c.item, err)
 		}
 		if c.lasts {
-			sinktest.Complains(t, err, "hush", "opensearch://me:xxxxx@")
+			sinktest.CheckError(t, err, "hush", "opensearch://me:xxxxx@")
 		}
 	}
 }
@@ -212,14 +212,14 @@ func TestErrors(t *testing.T) {
 	for _, code := range []int64{401, 403, 404, 400, 302} {
 		status.Store(code)
 		_, err := open(t.Context(), strings.Replace(server.URL, "http://", "elasticsearch://me@", 1)+"/x")
-		sinktest.Complains(t, err, "hush", fmt.Sprint(code), "no permissions")
+		sinktest.CheckError(t, err, "hush", fmt.Sprint(code), "no permissions")
 		if sink.IsTemporary(err) {
 			t.Errorf("%d: %v is taken for one that is over soon", code, err)
 		}
 	}
 	for _, bad := range []string{"", "/", "/A", "/a/b", "/_a", "/a?b=c", "/a*"} {
 		_, err := open(t.Context(), "opensearch://me:hush@localhost"+bad)
-		sinktest.Complains(t, err, "hush", "opensearch://host:9200/index")
+		sinktest.CheckError(t, err, "hush", "opensearch://host:9200/index")
 	}
 }
 
@@ -234,8 +234,8 @@ func TestSecured(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	way := sinktest.Terminator(t, at.Host)
-	sinktest.Secured(t, func(ctx context.Context, ca, password, place string) (sink.Sink, error) {
+	way := sinktest.TLSProxy(t, at.Host)
+	sinktest.RunTLS(t, func(ctx context.Context, ca, password, place string) (sink.Sink, error) {
 		u := url.URL{Scheme: "opensearch+https", User: url.UserPassword(sinktest.User, password), Host: way, Path: "/" +
 			place}
 		if ca != "" {
@@ -250,11 +250,11 @@ func TestTheOtherScheme(t *testing.T) {
 	plain := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(plain.Close)
 	_, err := open(t.Context(), strings.Replace(plain.URL, "http://", "opensearch+https://me:hush@", 1)+"/pages")
-	if sinktest.Complains(t, err, "hush", "HTTPS client"); sink.IsTemporary(err) {
+	if sinktest.CheckError(t, err, "hush", "HTTPS client"); sink.IsTemporary(err) {
 		t.Errorf("%v is taken for what is over by itself", err)
 	}
 	_, err = open(t.Context(), strings.Replace(plain.URL, "http://", "opensearch://", 1)+"/pages?ca=/tmp/ca.pem")
-	sinktest.Complains(t, err, "", "ca= is for TLS")
+	sinktest.CheckError(t, err, "", "ca= is for TLS")
 	_, err = open(t.Context(), strings.Replace(plain.URL, "http://", "opensearch+https://", 1)+"/pages?ca=/dev/null")
-	sinktest.Complains(t, err, "", "has no certificate")
+	sinktest.CheckError(t, err, "", "has no certificate")
 }

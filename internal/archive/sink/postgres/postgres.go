@@ -56,7 +56,7 @@ const (
 
 // Open reaches a database, and makes the table if it is missing.
 func Open(ctx context.Context, at *url.URL) (*Sink, error) {
-	s := &Sink{at: sink.Hide(at), table: pgx.Identifier{"pages"}}
+	s := &Sink{at: sink.RedactURL(at), table: pgx.Identifier{"pages"}}
 	dsn, query := *at, at.Query()
 	if name := query.Get("table"); name != "" {
 		s.table = strings.Split(name, ".")
@@ -231,8 +231,8 @@ func (s *Sink) explain(doing string, err error) error {
 		if errors.Is(err, context.Canceled) {
 			return said
 		}
-		if sink.Untrusted(err) != "" {
-			return sink.Lasting(advice.With(said, "sslrootcert=FILE names the certificates of the authority that has "+
+		if sink.TLSAdvice(err) != "" {
+			return sink.Permanent(advice.With(said, "sslrootcert=FILE names the certificates of the authority that has "+
 				"signed the server's; sslmode=verify-full wants the URL's host in it, too"))
 		}
 		if errors.Is(err, io.EOF) || pgconn.Timeout(err) || pgconn.SafeToRetry(err) || unreachable(err) {
@@ -270,13 +270,13 @@ func unreachable(err error) bool {
 }
 
 // A flat error says in one line, and without how pgx was told to connect, what another says.
-type flat struct {
+type oneLineError struct {
 	error
 	text string
 }
 
-func (f *flat) Error() string { return f.text }
-func (f *flat) Unwrap() error { return f.error }
+func (f *oneLineError) Error() string { return f.text }
+func (f *oneLineError) Unwrap() error { return f.error }
 
 func withoutConfig(err error) error {
 	text := err.Error()
@@ -285,5 +285,5 @@ func withoutConfig(err error) error {
 			text = inner.Error()
 		}
 	}
-	return &flat{err, strings.ReplaceAll(text, "\n", "; ")}
+	return &oneLineError{err, strings.ReplaceAll(text, "\n", "; ")}
 }

@@ -34,7 +34,7 @@ func TestContract(t *testing.T) {
 	fields := func(t *testing.T, place, of string) []byte {
 		return []byte(query(t, at.String(), fmt.Sprintf("SELECT fields::text FROM %s WHERE url = '%s'", place, of)))
 	}
-	sinktest.Run(t, sinktest.Member{Addr: at.Host, Versions: true, Secret: secret, Fields: fields,
+	sinktest.Run(t, sinktest.Suite{Addr: at.Host, Versions: true, Secret: secret, Fields: fields,
 		Open: func(ctx context.Context, addr, place string) (sink.Sink, error) {
 			u := *at
 			u.Host, u.RawQuery = addr, "table="+place
@@ -99,7 +99,7 @@ func TestErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := open(t.Context(), c.at)
-			sinktest.Complains(t, err, c.secret, c.names)
+			sinktest.CheckError(t, err, c.secret, c.names)
 			if sink.IsTemporary(err) {
 				t.Errorf("%v is taken for one that is over soon", err)
 			}
@@ -112,7 +112,7 @@ func TestSecured(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sinktest.Secured(t, func(ctx context.Context, ca, password, place string) (sink.Sink, error) {
+	sinktest.RunTLS(t, func(ctx context.Context, ca, password, place string) (sink.Sink, error) {
 		u, query := *at, url.Values{"table": {place}, "sslmode": {"verify-full"}}
 		if u.User = url.UserPassword(sinktest.User, password); ca != "" {
 			query.Set("sslrootcert", ca)

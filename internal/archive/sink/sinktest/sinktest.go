@@ -22,7 +22,7 @@ import (
 )
 
 // A Member is what is tested.
-type Member struct {
+type Suite struct {
 	// Open opens the sink at an address, which is Addr's or that of a way to it which fails, in a place that is new for
 	// each Place.
 	Open func(ctx context.Context, addr, place string) (sink.Sink, error)
@@ -69,8 +69,8 @@ func records(from, to int) (all []sink.Record) {
 	return all
 }
 
-// Has is what a sink has: the newest version of each URL, and how often it names it.
-func Has(t testing.TB, s sink.Sink) (versions map[string]time.Time, times map[string]int) {
+// Contents is what a sink has: the newest version of each URL, and how often it names it.
+func Contents(t testing.TB, s sink.Sink) (versions map[string]time.Time, times map[string]int) {
 	t.Helper()
 	if err := s.Flush(t.Context()); err != nil {
 		t.Fatal(err)
@@ -90,7 +90,7 @@ func Has(t testing.TB, s sink.Sink) (versions map[string]time.Time, times map[st
 
 func same(t testing.TB, s sink.Sink, want []sink.Record, once bool) {
 	t.Helper()
-	versions, times := Has(t, s)
+	versions, times := Contents(t, s)
 	for i := range want {
 		r := &want[i]
 		if got := versions[r.URL]; !got.Equal(r.Time) {
@@ -106,7 +106,7 @@ func same(t testing.TB, s sink.Sink, want []sink.Record, once bool) {
 }
 
 // Run runs the contract.
-func Run(t *testing.T, m Member) {
+func Run(t *testing.T, m Suite) {
 	openAt := func(t *testing.T, place string) sink.Sink {
 		t.Helper()
 		s, err := m.Open(t.Context(), m.Addr, place)
@@ -205,7 +205,7 @@ func Run(t *testing.T, m Member) {
 	t.Run("failures", func(t *testing.T) {
 		seed := rand.Uint64()
 		t.Logf("seed %d", seed)
-		way, cuts := Unreliable(t, m.Addr, seed)
+		way, cuts := FlakyProxy(t, m.Addr, seed)
 		at := place(t)
 		direct := openAt(t, at) // makes the place, and looks at it
 		defer direct.Close()    //nolint:errcheck // it is only asked
@@ -239,15 +239,15 @@ func Run(t *testing.T, m Member) {
 		if err == nil {
 			err = s.Put(t.Context(), records(0, 1))
 		}
-		Complains(t, err, m.Secret, l.Addr().String())
+		CheckError(t, err, m.Secret, l.Addr().String())
 		if !sink.IsTemporary(err) {
 			t.Errorf("%v is taken for lasting", err)
 		}
 	})
 }
 
-// Complains is about an error that a person is to understand: it names things, says what to do, and has no secret.
-func Complains(t testing.TB, err error, secret string, names ...string) {
+// CheckError is about an error that a person is to understand: it names things, says what to do, and has no secret.
+func CheckError(t testing.TB, err error, secret string, names ...string) {
 	t.Helper()
 	if err == nil {
 		t.Fatal("there is no error")
@@ -277,8 +277,8 @@ func place(t *testing.T) string {
 	return fmt.Sprintf("kumo_%d_%d", time.Now().UnixNano()%1e9, places.n)
 }
 
-// Unreliable is a way to a server that refuses connections and cuts them off, as dice say; and how often it did.
-func Unreliable(t testing.TB, to string, seed uint64) (addr string, cuts func() int64) {
+// FlakyProxy is a way to a server that refuses connections and cuts them off, as dice say; and how often it did.
+func FlakyProxy(t testing.TB, to string, seed uint64) (addr string, cuts func() int64) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -25,10 +25,10 @@ const (
 // Certificates is the folder that has the certificates of the servers that speak TLS. Without it the test is skipped.
 func Certificates(t testing.TB) string { return Server(t, "KUMO_TEST_SINKS_TLS") }
 
-// Secured tests a server that speaks TLS and wants a password: it lets in who trusts the authority that has signed its
+// RunTLS tests a server that speaks TLS and wants a password: it lets in who trusts the authority that has signed its
 // certificate, and knows the password; to others the error says what is wrong, and not the password, and is none that
 // is over by itself. open opens the sink with the file of authorities that are trusted, "" for the machine's own.
-func Secured(t *testing.T, open func(ctx context.Context, ca, password, place string) (sink.Sink, error)) {
+func RunTLS(t *testing.T, open func(ctx context.Context, ca, password, place string) (sink.Sink, error)) {
 	dir, at := Certificates(t), place(t)
 	ca := filepath.Join(dir, "ca.pem")
 	s, err := open(t.Context(), ca, Password, at)
@@ -53,7 +53,7 @@ func Secured(t *testing.T, open func(ctx context.Context, ca, password, place st
 				err = s.Put(t.Context(), records(0, 1))
 				_ = s.Close()
 			}
-			Complains(t, err, c.password, c.says)
+			CheckError(t, err, c.password, c.says)
 			if sink.IsTemporary(err) {
 				t.Errorf("%v is taken for what is over by itself", err)
 			}
@@ -61,8 +61,8 @@ func Secured(t *testing.T, open func(ctx context.Context, ca, password, place st
 	}
 }
 
-// Terminator is a server that speaks TLS, and lets who has the password through to one that does not.
-func Terminator(t *testing.T, to string) (addr string) {
+// TLSProxy is a server that speaks TLS, and lets who has the password through to one that does not.
+func TLSProxy(t *testing.T, to string) (addr string) {
 	dir := Certificates(t)
 	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, "server.pem"), filepath.Join(dir, "server.key"))
 	if err != nil {

@@ -23,62 +23,62 @@ type Runner struct {
 	// Run runs a day of collections to its end. It ends early when ctx is done. It may be called again while it runs, with
 	// other collections.
 	Run func(ctx context.Context, day string, group []*collection.Collection) error
-	// Last is the last day that a collection was run, before this runner was there.
-	Last     func(ctx context.Context, c *collection.Collection) (Last, error)
-	AtOnce   int  // runs, at most; 0: 1
+	// LastRun is the last day that a collection was run, before this runner was there.
+	LastRun  func(ctx context.Context, c *collection.Collection) (LastRun, error)
+	MaxRuns  int  // runs, at most; 0: 1
 	CatchUp  bool // run at the beginning what was missed while nobody was there
 	Listener Listener
 }
 
 // A Last is the last day of a collection; its zero value is that there was none.
-type Last struct {
-	Day   string    // 2006-01-02
-	Began time.Time // when it was first run
-	Done  bool      // or it is to go on
+type LastRun struct {
+	Day     string    // 2006-01-02
+	Started time.Time // when it was first run
+	Done    bool      // or it is to go on
 }
 
 // A Listener is told what happens, one thing at a time. Its fields may be nil.
 type Listener struct {
-	Sleeps func(until time.Time, group []*collection.Collection) // nothing runs or waits until then, when group is due
-	Missed func(c *collection.Collection, due time.Time, times int, why string)
-	Began  func(day string, group []*collection.Collection, late time.Duration) // since the first was due
-	Ended  func(day string, group []*collection.Collection, took time.Duration, err error)
+	Idle    func(until time.Time, group []*collection.Collection) // nothing runs or waits until then, when group is due
+	Missed  func(c *collection.Collection, due time.Time, times int, why string)
+	Started func(day string, group []*collection.Collection, late time.Duration) // since the first was due
+	Ended   func(day string, group []*collection.Collection, took time.Duration, err error)
 }
 
 // ErrNoSchedule is the error of collections that have no schedule, none of them.
 var ErrNoSchedule = errors.New("no collection has a schedule")
 
 const (
-	dayForm = "2006-01-02"
+	dayFormat = "2006-01-02"
 	// Clocks are set, and computers sleep: what is due is asked for again after this long at least.
-	glance = time.Minute
+	maxSleep = time.Minute
 	// A run that begins so long after it was due is late.
-	late = 2 * glance
+	lateAfter = 2 * maxSleep
 )
 
 // A plan is what a runner knows of a collection.
-type plan struct {
+type entry struct {
 	*collection.Collection
-	when    collection.Schedule
-	next    time.Time // when it is due
-	waiting time.Time // since when it is due and not run; zero if it is not
-	day     string    // to be run, if it is waiting
-	running bool
-	sites   map[string]bool // of its seeds; nil: it may go anywhere
+	schedule collection.Schedule
+	next     time.Time // when it is due
+	dueSince time.Time // since when it is due and not run; zero if it is not
+	day      string    // to be run, if it is waiting
+	running  bool
+	sites    map[string]bool // of its seeds; nil: it may go anywhere
 }
 
 // A loop is a runner at work. One goroutine has it.
 type loop struct {
 	*Runner
-	plans  []*plan
-	ended  chan *run
-	runs   int
-	asleep time.Time // until when, as the listener was told
+	entries   []*entry
+	ended     chan *run
+	runs      int
+	idleUntil time.Time // until when, as the listener was told
 }
 
 type run struct {
 	day   string
-	group []*plan
+	group []*entry
 	began time.Time
 	err   error
 }
@@ -87,13 +87,13 @@ type run struct {
 // error of a run is the listener's to hear, and the next run may go well.
 func (r *Runner) Loop(ctx context.Context) error {
 	l := &loop{Runner: r, ended: make(chan *run)}
-	if err := l.begin(ctx); err != nil {
+	if err := l.init(ctx); err != nil {
 		return err
 	}
 	for {
-		l.look(time.Now())
-		l.start(ctx)
-		wake := time.NewTimer(l.pause(time.Now()))
+		l.enqueueDue(time.Now())
+		l.startRuns(ctx)
+		wake := time.NewTimer(l.sleepTime(time.Now()))
 		select {
 		case <-ctx.Done():
 			wake.Stop()
@@ -109,42 +109,42 @@ func (r *Runner) Loop(ctx context.Context) error {
 	}
 }
 
-// begin finds out when each collection is due, what was missed, and which days are to go on.
-func (l *loop) begin(ctx context.Context) error {
+// init finds out when each collection is due, what was missed, and which days are to go on.
+func (l *loop) init(ctx context.Context) error {
 	now := time.Now()
 	for _, c := range l.Collections {
-		when, err := c.When()
+		when, err := c.ParsedSchedule()
 		if err != nil {
 			return fmt.Errorf("collection %s: %w", c.Code, err)
 		}
-		p := &plan{Collection: c, when: when, next: when.Next(now), sites: sitesOf(c)}
+		p := &entry{Collection: c, schedule: when, next: when.Next(now), sites: sitesOf(c)}
 		if p.next.IsZero() {
 			continue
 		}
-		last, err := l.Last(ctx, c)
+		last, err := l.LastRun(ctx, c)
 		if err != nil {
 			return fmt.Errorf("collection %s: %w", c.Code, err)
 		}
-		l.plans = append(l.plans, p)
-		l.since(p, last, now)
+		l.entries = append(l.entries, p)
+		l.addDowntime(p, last, now)
 	}
-	if len(l.plans) == 0 {
+	if len(l.entries) == 0 {
 		return ErrNoSchedule
 	}
 	return nil
 }
 
-// since takes in what happened while nobody was there.
-func (l *loop) since(p *plan, last Last, now time.Time) {
+// addDowntime takes in what happened while nobody was there.
+func (l *loop) addDowntime(p *entry, last LastRun, now time.Time) {
 	if last.Day == "" {
 		return
 	}
 	if !last.Done {
-		p.waiting, p.day = now, last.Day
+		p.dueSince, p.day = now, last.Day
 	}
 	times, due := 0, time.Time{}
-	for t := p.when.Next(last.Began); !t.After(now); t = p.when.Next(t) {
-		if t.UTC().Format(dayForm) > last.Day {
+	for t := p.schedule.Next(last.Started); !t.After(now); t = p.schedule.Next(t) {
+		if t.UTC().Format(dayFormat) > last.Day {
 			times, due = times+1, t
 		}
 	}
@@ -153,46 +153,46 @@ func (l *loop) since(p *plan, last Last, now time.Time) {
 	}
 	l.missed(p, due, times, "nobody was there to run it")
 	if l.CatchUp && last.Done {
-		p.waiting, p.day = due, now.UTC().Format(dayForm)
+		p.dueSince, p.day = due, now.UTC().Format(dayFormat)
 	}
 }
 
-func (l *loop) missed(p *plan, due time.Time, times int, why string) {
+func (l *loop) missed(p *entry, due time.Time, times int, why string) {
 	if f := l.Listener.Missed; f != nil {
 		f(p.Collection, due, times, why)
 	}
 }
 
-// look finds what is due by now. Where several times of a collection have passed since the last look, the last one
+// enqueueDue finds what is due by now. Where several times of a collection have passed since the last look, the last one
 // counts.
-func (l *loop) look(now time.Time) {
-	for _, p := range l.plans {
+func (l *loop) enqueueDue(now time.Time) {
+	for _, p := range l.entries {
 		passed, before, due := 0, time.Time{}, time.Time{}
 		for !p.next.After(now) {
 			passed, before, due = passed+1, due, p.next
-			p.next = p.when.Next(p.next)
+			p.next = p.schedule.Next(p.next)
 		}
 		switch {
 		case passed == 0:
 		case p.running:
 			l.missed(p, due, passed, "it is still run")
-		case !p.waiting.IsZero():
+		case !p.dueSince.IsZero():
 			l.missed(p, due, passed, "it still waits for other runs")
 		default:
 			if passed > 1 {
 				l.missed(p, before, passed-1, "the computer slept, or its clock was set")
 			}
-			p.waiting, p.day = due, due.UTC().Format(dayForm)
+			p.dueSince, p.day = due, due.UTC().Format(dayFormat)
 		}
 	}
 }
 
-// start starts what waits and can be run, the earliest day first.
-func (l *loop) start(ctx context.Context) {
-	for l.runs < max(l.AtOnce, 1) && ctx.Err() == nil {
-		var group []*plan
-		for _, p := range l.plans {
-			if p.waiting.IsZero() || l.meets(p) {
+// startRuns starts what waits and can be run, the earliest day first.
+func (l *loop) startRuns(ctx context.Context) {
+	for l.runs < max(l.MaxRuns, 1) && ctx.Err() == nil {
+		var group []*entry
+		for _, p := range l.entries {
+			if p.dueSince.IsZero() || l.sharesRunningSite(p) {
 				continue
 			}
 			if len(group) > 0 && p.day < group[0].day {
@@ -209,9 +209,9 @@ func (l *loop) start(ctx context.Context) {
 	}
 }
 
-// meets reports whether a collection that is run begins on a site that this one begins on, too.
-func (l *loop) meets(p *plan) bool {
-	for _, o := range l.plans {
+// sharesRunningSite reports whether a collection that is run begins on a site that this one begins on, too.
+func (l *loop) sharesRunningSite(p *entry) bool {
+	for _, o := range l.entries {
 		if !o.running || o == p {
 			continue
 		}
@@ -227,20 +227,20 @@ func (l *loop) meets(p *plan) bool {
 	return false
 }
 
-func (l *loop) run(ctx context.Context, group []*plan) {
-	first := slices.MinFunc(group, func(a, b *plan) int { return a.waiting.Compare(b.waiting) }).waiting
+func (l *loop) run(ctx context.Context, group []*entry) {
+	first := slices.MinFunc(group, func(a, b *entry) int { return a.dueSince.Compare(b.dueSince) }).dueSince
 	r := &run{day: group[0].day, group: group, began: time.Now()}
 	delay := r.began.Sub(first)
-	if delay < late {
+	if delay < lateAfter {
 		delay = 0
 	}
 	for _, p := range group {
-		p.running, p.waiting = true, time.Time{}
+		p.running, p.dueSince = true, time.Time{}
 	}
 	l.runs++
-	l.asleep = time.Time{}
+	l.idleUntil = time.Time{}
 	all := collections(group)
-	if f := l.Listener.Began; f != nil {
+	if f := l.Listener.Started; f != nil {
 		f(r.day, all, delay)
 	}
 	go func() {
@@ -259,29 +259,29 @@ func (l *loop) end(r *run) {
 	}
 }
 
-func collections(group []*plan) (all []*collection.Collection) {
+func collections(group []*entry) (all []*collection.Collection) {
 	for _, p := range group {
 		all = append(all, p.Collection)
 	}
 	return all
 }
 
-// pause is how long to wait before the next look, and tells the listener once when that is for long.
-func (l *loop) pause(now time.Time) time.Duration {
-	next := slices.MinFunc(l.plans, func(a, b *plan) int { return a.next.Compare(b.next) }).next
-	if l.runs == 0 && !l.asleep.Equal(next) {
-		l.asleep = next
+// sleepTime is how long to wait before the next look, and tells the listener once when that is for long.
+func (l *loop) sleepTime(now time.Time) time.Duration {
+	next := slices.MinFunc(l.entries, func(a, b *entry) int { return a.next.Compare(b.next) }).next
+	if l.runs == 0 && !l.idleUntil.Equal(next) {
+		l.idleUntil = next
 		var group []*collection.Collection
-		for _, p := range l.plans {
+		for _, p := range l.entries {
 			if p.next.Equal(next) {
 				group = append(group, p.Collection)
 			}
 		}
-		if f := l.Listener.Sleeps; f != nil {
+		if f := l.Listener.Idle; f != nil {
 			f(next, group)
 		}
 	}
-	return max(0, min(next.Sub(now), glance))
+	return max(0, min(next.Sub(now), maxSleep))
 }
 
 // sitesOf are the sites that a collection begins on, and stays in as far as its scope says; nil: it may go anywhere.

@@ -44,12 +44,12 @@ func (d *diary) runner(all ...*collection.Collection) *Runner {
 				return d.fails[group[0].Code]
 			}
 		},
-		Last: func(context.Context, *collection.Collection) (Last, error) { return Last{}, nil },
+		LastRun: func(context.Context, *collection.Collection) (LastRun, error) { return LastRun{}, nil },
 		Listener: Listener{
 			Missed: func(c *collection.Collection, due time.Time, times int, why string) {
 				d.note("%s missed %d, last %s: %s", c.Code, times, due.Format("02 15:04"), why)
 			},
-			Began: func(day string, group []*collection.Collection, late time.Duration) {
+			Started: func(day string, group []*collection.Collection, late time.Duration) {
 				for _, c := range group {
 					if slices.Contains(d.at, c.Code) {
 						d.note("%s is run twice at once", c.Code)
@@ -103,7 +103,7 @@ func TestCollectionsAreRunWhenTheyAreDue(t *testing.T) {
 		d := &diary{takes: map[string]time.Duration{"a": time.Hour, "c": time.Minute}}
 		var sleeps []string
 		r := d.runner(coll("a", "03:30"), coll("b", "30 3 * * *"), coll("c", "0 12 * * sun"), coll("never", ""))
-		r.Listener.Sleeps = func(until time.Time, group []*collection.Collection) {
+		r.Listener.Idle = func(until time.Time, group []*collection.Collection) {
 			sleeps = append(sleeps, until.Format("02 15:04 ")+codes(group))
 		}
 		during(t, r, 60*time.Hour)
@@ -122,7 +122,7 @@ func TestACollectionIsNeverRunTwiceAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &diary{takes: map[string]time.Duration{"a": 150 * time.Minute}}
 		r := d.runner(coll("a", "0 * * * *"))
-		r.AtOnce = 9
+		r.MaxRuns = 9
 		during(t, r, 5*time.Hour+30*time.Minute)
 		d.check(t, "01 01:00 begin a of 2000-01-01", "01 02:00 a missed 1, last 01 02:00: it is still run",
 			"01 03:00 a missed 1, last 01 03:00: it is still run", "01 03:30 end a after 2h30m0s",
@@ -142,7 +142,7 @@ func TestRunsThatMeetOnASiteFollowEachOther(t *testing.T) {
 			d := &diary{takes: map[string]time.Duration{"a": 3 * time.Hour, "b": time.Hour, "c": 10 * time.Minute}}
 			r := d.runner(coll("a", "01:00", "https://www.bbc.example/hindi"), coll("b", "01:01", "https://bbc.example/urdu"),
 				coll("c", "01:02"))
-			r.AtOnce = atOnce
+			r.MaxRuns = atOnce
 			during(t, r, 20*time.Hour)
 			d.check(t, want...)
 		})
@@ -175,8 +175,8 @@ func TestWhatHappenedWhileNobodyWasThere(t *testing.T) {
 			r := d.runner(coll("daily", "01:00"), coll("fresh", "01:00"), coll("half", "01:00"), coll("weekly", "0 1 * * sun"))
 			r.CatchUp = catchUp
 			day := func(n int) time.Time { return time.Date(2000, 1, n, 1, 0, 0, 0, time.UTC) }
-			r.Last = func(_ context.Context, c *collection.Collection) (Last, error) {
-				return map[string]Last{"daily": {"2000-01-08", day(8), true}, "half": {"2000-01-11", day(11), false},
+			r.LastRun = func(_ context.Context, c *collection.Collection) (LastRun, error) {
+				return map[string]LastRun{"daily": {"2000-01-08", day(8), true}, "half": {"2000-01-11", day(11), false},
 					"weekly": {"2000-01-09", day(9), true}}[c.Code], nil
 			}
 			during(t, r, time.Hour)
@@ -196,7 +196,7 @@ func TestALoopNeedsSchedules(t *testing.T) {
 		t.Errorf("without schedules: %v", err)
 	}
 	r, broken := new(diary).runner(coll("a", "daily")), errors.New("broken")
-	r.Last = func(context.Context, *collection.Collection) (Last, error) { return Last{}, broken }
+	r.LastRun = func(context.Context, *collection.Collection) (LastRun, error) { return LastRun{}, broken }
 	if err := r.Loop(t.Context()); !errors.Is(err, broken) {
 		t.Errorf("a place that cannot be read: %v", err)
 	}
@@ -207,12 +207,12 @@ func TestAComputerThatSlept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &diary{}
 		l := &loop{Runner: d.runner(coll("a", "01:00")), ended: make(chan *run, 1)}
-		if err := l.begin(t.Context()); err != nil {
+		if err := l.init(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(3*24*time.Hour + 9*time.Hour)
-		l.look(time.Now())
-		l.start(t.Context())
+		l.enqueueDue(time.Now())
+		l.startRuns(t.Context())
 		l.end(<-l.ended)
 		d.check(t, "04 09:00 a missed 3, last 03 01:00: the computer slept, or its clock was set",
 			"04 09:00 begin a of 2000-01-04 late by 8h0m0s", "04 09:00 end a after 0s")

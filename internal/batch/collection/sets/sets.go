@@ -18,8 +18,8 @@ var files embed.FS
 
 // A Set is a number of collections that are run together.
 type Set struct {
-	Name string
-	What string // in a line
+	Name        string
+	Description string // in a line
 }
 
 // All are the sets.
@@ -42,10 +42,10 @@ type Outcome string
 
 // The outcomes.
 const (
-	Written   Outcome = "written"
-	Same      Outcome = "there already" // and the same
-	Edited    Outcome = "edited: left as it is"
-	Overwrote Outcome = "overwritten"
+	Written     Outcome = "written"
+	Same        Outcome = "there already" // and the same
+	Edited      Outcome = "edited: left as it is"
+	Overwritten Outcome = "overwritten"
 )
 
 // Write writes a set's files to a folder, which it makes, and tells what became of each, in order of their names. A
@@ -85,5 +85,5 @@ func write(name string, data []byte, force bool) (Outcome, error) {
 	case !force:
 		return Edited, nil
 	}
-	return Overwrote, vfs.Replace(vfs.OS, name, data)
+	return Overwritten, vfs.Replace(vfs.OS, name, data)
 }

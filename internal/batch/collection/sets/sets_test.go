@@ -144,7 +144,7 @@ func TestEditedFilesAreLeftAsTheyAre(t *testing.T) {
 	if content != "mine" || counts[Same] != 25 || counts[Written] != 1 || counts[Edited] != 1 {
 		t.Errorf("%v, %q", counts, content)
 	}
-	if counts, content := write(true); content == "mine" || counts[Same] != 26 || counts[Overwrote] != 1 {
+	if counts, content := write(true); content == "mine" || counts[Same] != 26 || counts[Overwritten] != 1 {
 		t.Errorf("by force: %v", counts)
 	}
 }

@@ -30,17 +30,17 @@ type State int
 
 // The states.
 const (
-	Good     State = iota
-	Doubtful       // jobs run, but
-	Bad            // jobs do not run
+	Good    State = iota
+	Warning       // jobs run, but
+	Failed        // jobs do not run
 )
 
 // A Finding is what came of looking at something.
 type Finding struct {
-	What  string // was looked at, in a word or two
-	State State
-	Says  string
-	Do    string // about it; "" where nothing is to be done
+	Subject string // was looked at, in a word or two
+	State   State
+	Detail  string
+	Advice  string // about it; "" where nothing is to be done
 }
 
 // A Config says what to look at.
@@ -56,19 +56,19 @@ type Config struct {
 }
 
 // A visit is one look at everything.
-type visit struct {
+type checker struct {
 	Config
-	tell   func(Finding)
+	report func(Finding)
 	worst  State
 	conf   hadoopconf.Conf
 	client hadoop.Client
 	web    *http.Client
 }
 
-// Look looks at everything, tells each finding, and returns the worst state. What depends on something that is missing
+// Check looks at everything, tells each finding, and returns the worst state. What depends on something that is missing
 // is not looked at.
-func Look(ctx context.Context, cfg Config, tell func(Finding)) State {
-	v := &visit{Config: cfg, tell: tell, web: &http.Client{Timeout: 10 * time.Second}}
+func Check(ctx context.Context, cfg Config, tell func(Finding)) State {
+	v := &checker{Config: cfg, report: tell, web: &http.Client{Timeout: 10 * time.Second}}
 	if !v.configuration() {
 		return v.worst
 	}
@@ -85,36 +85,36 @@ func Look(ctx context.Context, cfg Config, tell func(Finding)) State {
 	return v.worst
 }
 
-func (v *visit) find(what string, state State, do, format string, args ...any) {
+func (v *checker) add(what string, state State, do, format string, args ...any) {
 	v.worst = max(v.worst, state)
-	v.tell(Finding{What: what, State: state, Says: fmt.Sprintf(format, args...), Do: do})
+	v.report(Finding{Subject: what, State: state, Detail: fmt.Sprintf(format, args...), Advice: do})
 }
 
-// wrong tells an error, with what can be done about it.
-func (v *visit) wrong(what string, err error, do string) {
-	v.find(what, Bad, cmp.Or(advice.Of(err), do), "%v", err)
+// addError tells an error, with what can be done about it.
+func (v *checker) addError(what string, err error, do string) {
+	v.add(what, Failed, cmp.Or(advice.Of(err), do), "%v", err)
 }
 
-func (v *visit) configuration() bool {
+func (v *checker) configuration() bool {
 	const what = "configuration"
 	dir := cmp.Or(v.ConfDir, hadoopconf.Dir())
 	if dir == "" {
-		v.find(what, Bad, "copy the folder etc/hadoop from a machine of the cluster, and name it by HADOOP_CONF_DIR",
+		v.add(what, Failed, "copy the folder etc/hadoop from a machine of the cluster, and name it by HADOOP_CONF_DIR",
 			"%v", hadoopconf.ErrNotFound)
 		return false
 	}
 	var err error
 	if v.conf, err = hadoopconf.Load(dir); err != nil {
-		v.wrong(what, err, "copy the folder etc/hadoop from a machine of the cluster, and name it by HADOOP_CONF_DIR")
+		v.addError(what, err, "copy the folder etc/hadoop from a machine of the cluster, and name it by HADOOP_CONF_DIR")
 		return false
 	}
-	v.find(what, Good, "", "%s; file system %s", dir, cmp.Or(v.conf.Get("fs.defaultFS"), "not named"))
+	v.add(what, Good, "", "%s; file system %s", dir, cmp.Or(v.conf.Get("fs.defaultFS"), "not named"))
 	if name := v.conf.Get("mapreduce.framework.name"); name != "yarn" {
-		v.find(what, Bad, "set mapreduce.framework.name to yarn in mapred-site.xml, or take that file from the cluster",
+		v.add(what, Failed, "set mapreduce.framework.name to yarn in mapred-site.xml, or take that file from the cluster",
 			"mapreduce.framework.name is %q: jobs would run on this machine alone", cmp.Or(name, "local"))
 	}
 	if v.conf.Secure() {
-		v.find("Kerberos", Doubtful,
+		v.add("Kerberos", Warning,
 			"give KRB5_CLIENT_KTNAME and /etc/krb5.conf on all nodes, the keytab readable by who runs the tasks",
 			"the cluster asks for it: tasks write to HDFS themselves, with a keytab of their node and not with "+
 				"Hadoop's tokens")
@@ -123,64 +123,64 @@ func (v *visit) configuration() bool {
 }
 
 // commands looks at what is on this machine.
-func (v *visit) commands(ctx context.Context) bool {
+func (v *checker) commands(ctx context.Context) bool {
 	javaIs := v.java(ctx)
 	client, err := hadoop.FindClient(v.conf, v.Home, v.Streaming)
 	if err != nil {
-		v.wrong("client", err, "")
+		v.addError("client", err, "")
 		return false
 	}
 	v.client = client
 	version, err := client.Version(ctx)
 	if err != nil {
-		v.wrong("client", err, "")
+		v.addError("client", err, "")
 		return false
 	}
-	v.find("client", Good, "", "Hadoop %s", version)
+	v.add("client", Good, "", "Hadoop %s", version)
 	switch jar := filepath.Base(client.Streaming); {
 	case !strings.Contains(jar, version) && jar != "hadoop-streaming.jar":
-		v.find("streaming", Doubtful, "name the jar that belongs to the client", "%s is not of Hadoop %s",
+		v.add("streaming", Warning, "name the jar that belongs to the client", "%s is not of Hadoop %s",
 			client.Streaming, version)
 	default:
-		v.find("streaming", Good, "", "%s", client.Streaming)
+		v.add("streaming", Good, "", "%s", client.Streaming)
 	}
 	return javaIs
 }
 
 var javaVersion = regexp.MustCompile(`version "(?:1\.)?(\d+)`)
 
-const leastJava = 8
+const minJava = 8
 
-func (v *visit) java(ctx context.Context) bool {
+func (v *checker) java(ctx context.Context) bool {
 	name := "java"
 	if home := os.Getenv("JAVA_HOME"); home != "" {
 		name = filepath.Join(home, "bin", "java")
 	}
 	out, err := exec.CommandContext(ctx, name, "-version").CombinedOutput()
 	if err != nil {
-		v.wrong("Java", err, "install a JDK or JRE, 8 or later, and set JAVA_HOME where it is not on PATH")
+		v.addError("Java", err, "install a JDK or JRE, 8 or later, and set JAVA_HOME where it is not on PATH")
 		return false
 	}
 	m := javaVersion.FindSubmatch(out)
 	if m == nil {
-		v.find("Java", Doubtful, "", "what %s says is no version: %.100q", name, out)
+		v.add("Java", Warning, "", "what %s says is no version: %.100q", name, out)
 		return true
 	}
-	if n, _ := strconv.Atoi(string(m[1])); n < leastJava {
-		v.find("Java", Bad, "install a JDK or JRE, 8 or later", "%s is of version %d", name, n)
+	if n, _ := strconv.Atoi(string(m[1])); n < minJava {
+		v.add("Java", Failed, "install a JDK or JRE, 8 or later", "%s is of version %d", name, n)
 		return false
 	}
-	v.find("Java", Good, "", "%s", strings.TrimSpace(strings.SplitN(string(out), "\n", 2)[0]))
+	v.add("Java", Good, "", "%s", strings.TrimSpace(strings.SplitN(string(out), "\n", 2)[0]))
 	return true
 }
 
 // fileSystem writes a file on HDFS, reads, renames and removes it: that takes NameNode, DataNodes, and permissions.
-func (v *visit) fileSystem(ctx context.Context) *hdfs.Place {
+func (v *checker) fileSystem(ctx context.Context) *hdfs.Place {
 	const what = "HDFS"
 	url := cmp.Or(v.URL, "hdfs:///user/"+hadoopconf.User())
 	p, err := hdfs.Open(ctx, url, hdfs.Config{Conf: v.conf, Patience: 20 * time.Second})
 	if err != nil {
-		v.wrong(what, err, "")
+		v.addError(what, err, "")
 		return nil
 	}
 	err = try(ctx, p)
@@ -189,16 +189,16 @@ func (v *visit) fileSystem(ctx context.Context) *hdfs.Place {
 		total, left, err = p.Room(ctx)
 	}
 	if err != nil {
-		v.wrong(what, err, "hdfs dfsadmin -report says which DataNodes are alive; their ports have to be "+
+		v.addError(what, err, "hdfs dfsadmin -report says which DataNodes are alive; their ports have to be "+
 			"reachable from here")
 		_ = p.Close() // it does not work
 		return nil
 	}
 	state, do := Good, ""
 	if left < total/20 {
-		state, do = Doubtful, "make room or add DataNodes"
+		state, do = Warning, "make room or add DataNodes"
 	}
-	v.find(what, state, do, "%s can be written and read by %s; %d of %d GB are free", p.URL(), p.User(), left/1e9,
+	v.add(what, state, do, "%s can be written and read by %s; %d of %d GB are free", p.URL(), p.User(), left/1e9,
 		total/1e9)
 	return p
 }
@@ -220,7 +220,7 @@ func try(ctx context.Context, p *hdfs.Place) error {
 }
 
 // history looks for the server that knows jobs which have ended.
-func (v *visit) history(ctx context.Context) {
+func (v *checker) history(ctx context.Context) {
 	const what = "history"
 	address := v.conf.Get("mapreduce.jobhistory.webapp.address")
 	if address == "" {
@@ -230,7 +230,7 @@ func (v *visit) history(ctx context.Context) {
 		}
 	}
 	if strings.HasPrefix(address, "0.0.0.0") {
-		v.find(what, Doubtful, "set mapreduce.jobhistory.address in mapred-site.xml",
+		v.add(what, Warning, "set mapreduce.jobhistory.address in mapred-site.xml",
 			"nobody says where the JobHistoryServer is: a job that ends while no kumo waits for it cannot be "+
 				"taken over, and is run again")
 		return
@@ -240,16 +240,16 @@ func (v *visit) history(ctx context.Context) {
 			HadoopVersion string `json:"hadoopVersion"`
 		} `json:"historyInfo"`
 	}
-	if err := v.ask(ctx, "http://"+address+"/ws/v1/history/info", &info); err != nil {
-		v.find(what, Doubtful, "start it: mapred --daemon start historyserver", "%v", err)
+	if err := v.query(ctx, "http://"+address+"/ws/v1/history/info", &info); err != nil {
+		v.add(what, Warning, "start it: mapred --daemon start historyserver", "%v", err)
 		return
 	}
-	v.find(what, Good, "", "%s", address)
+	v.add(what, Good, "", "%s", address)
 }
 
 // job runs a small job, which shows what nobody can be asked: whether tasks start, Java and shuffle work on the nodes,
 // and this program runs there.
-func (v *visit) job(ctx context.Context, p *hdfs.Place) {
+func (v *checker) job(ctx context.Context, p *hdfs.Place) {
 	const what, records = "a job", 1000
 	dir := fmt.Sprintf("_kumo/doctor-%08x", rand.Uint32())
 	err := batch.WriteFile(ctx, p, dir+"/in", func(emit batch.Emit) error {
@@ -261,14 +261,14 @@ func (v *visit) job(ctx context.Context, p *hdfs.Place) {
 		return nil
 	})
 	if err != nil {
-		v.wrong(what, err, "")
+		v.addError(what, err, "")
 		return
 	}
 	defer func() { _ = p.Remove(context.WithoutCancel(ctx), dir) }() // it is small
 	runner, err := hadoop.New(hadoop.Config{Place: p, Conf: v.conf, Client: v.client, Task: v.Task, Queue: v.Queue,
 		Memory: v.Memory, Attempts: 2})
 	if err != nil {
-		v.wrong(what, err, "")
+		v.addError(what, err, "")
 		return
 	}
 	begin := time.Now()
@@ -279,16 +279,16 @@ func (v *visit) job(ctx context.Context, p *hdfs.Place) {
 	took := time.Since(begin).Round(time.Second)
 	switch {
 	case err != nil:
-		v.wrong(what, err, "the containers' logs say more: the ResourceManager's pages, or yarn logs -applicationId")
+		v.addError(what, err, "the containers' logs say more: the ResourceManager's pages, or yarn logs -applicationId")
 	case result.Counters.Get("doctor", "in") != records || result.Counters.Get("doctor", "out") != records:
-		v.find(what, Bad, "", "of %d records %d were mapped and %d reduced", records, result.Counters.Get("doctor",
+		v.add(what, Failed, "", "of %d records %d were mapped and %d reduced", records, result.Counters.Get("doctor",
 			"in"),
 			result.Counters.Get("doctor", "out"))
 	case result.Failed > 0:
-		v.find(what, Doubtful, "look for the failed attempts in the ResourceManager's pages",
+		v.add(what, Warning, "look for the failed attempts in the ResourceManager's pages",
 			"it took %v, and %d attempts failed", took, result.Failed)
 	default:
-		v.find(what, Good, "", "with 2 reducers it took %v", took)
+		v.add(what, Good, "", "with 2 reducers it took %v", took)
 	}
 }
 

@@ -35,7 +35,7 @@ func (all *findings) tell(f Finding) { *all = append(*all, f) }
 // of is what was found of something, the worst if there is more than one.
 func (all findings) of(what string) (worst Finding, found bool) {
 	for _, f := range all {
-		if f.What == what && (!found || f.State > worst.State) {
+		if f.Subject == what && (!found || f.State > worst.State) {
 			worst, found = f, true
 		}
 	}
@@ -45,10 +45,10 @@ func (all findings) of(what string) (worst Finding, found bool) {
 func (all findings) check(t *testing.T, what string, state State, words string) {
 	t.Helper()
 	f, found := all.of(what)
-	if !found || f.State != state || !strings.Contains(f.Says, words) {
+	if !found || f.State != state || !strings.Contains(f.Detail, words) {
 		t.Errorf("%s: %+v, want state %d and %q", what, f, state, words)
 	}
-	if f.State == Bad && f.Do == "" {
+	if f.State == Failed && f.Advice == "" {
 		t.Errorf("%s: nobody says what to do", what)
 	}
 }
@@ -56,10 +56,10 @@ func (all findings) check(t *testing.T, what string, state State, words string) 
 func TestASoundCluster(t *testing.T) {
 	hadooptest.Conf(t)
 	var all findings
-	worst := Look(t.Context(), Config{URL: hadooptest.TempFolder(t), Job: true, Memory: 512, Task: []string{"task"}},
+	worst := Check(t.Context(), Config{URL: hadooptest.TempFolder(t), Job: true, Memory: 512, Task: []string{"task"}},
 		all.tell)
 	for _, f := range all {
-		t.Logf("%d %s: %s", f.State, f.What, f.Says)
+		t.Logf("%d %s: %s", f.State, f.Subject, f.Detail)
 	}
 	if worst != Good {
 		t.Error("something is wrong")
@@ -72,10 +72,10 @@ func TestASoundCluster(t *testing.T) {
 
 func TestWithoutConfiguration(t *testing.T) {
 	var all findings
-	if Look(t.Context(), Config{ConfDir: t.TempDir()}, all.tell) != Bad {
+	if Check(t.Context(), Config{ConfDir: t.TempDir()}, all.tell) != Failed {
 		t.Error("an empty folder is sound")
 	}
-	all.check(t, "configuration", Bad, "no configuration of Hadoop")
+	all.check(t, "configuration", Failed, "no configuration of Hadoop")
 }
 
 // A cluster that is not there: each thing is told of, with what to do.
@@ -88,15 +88,15 @@ func TestNothingAnswers(t *testing.T) {
 	t.Setenv("HADOOP_HOME", "")
 	t.Setenv("JAVA_HOME", "")
 	var all findings
-	if Look(t.Context(), Config{ConfDir: dir, Job: true}, all.tell) != Bad {
+	if Check(t.Context(), Config{ConfDir: dir, Job: true}, all.tell) != Failed {
 		t.Error("it is sound")
 	}
-	all.check(t, "configuration", Bad, "mapreduce.framework.name")
-	all.check(t, "Java", Bad, "java")
-	all.check(t, "client", Bad, "hadoop")
-	all.check(t, "HDFS", Bad, "127.0.0.1:9")
-	all.check(t, "YARN", Bad, "127.0.0.1:9")
-	all.check(t, "history", Doubtful, "JobHistoryServer")
+	all.check(t, "configuration", Failed, "mapreduce.framework.name")
+	all.check(t, "Java", Failed, "java")
+	all.check(t, "client", Failed, "hadoop")
+	all.check(t, "HDFS", Failed, "127.0.0.1:9")
+	all.check(t, "YARN", Failed, "127.0.0.1:9")
+	all.check(t, "history", Warning, "JobHistoryServer")
 	if _, found := all.of("a job"); found {
 		t.Error("a job was run")
 	}
@@ -127,19 +127,19 @@ func TestWhatTheResourceManagerTells(t *testing.T) {
 		state       State
 	}{
 		"enough":      {info, nodes(running(4096), running(4096)), 0, "nodes", "8192 MiB and 8 vcores", Good},
-		"no nodes":    {info, `{"nodes":null}`, 0, "nodes", "no NodeManager", Bad},
-		"small nodes": {info, nodes(running(1200), running(1200)), 0, "nodes", "no node has more than 1200", Bad},
-		"one node":    {info, nodes(running(2000)), 0, "nodes", "at once", Bad},
-		"large tasks": {info, nodes(running(8192)), 10_000, "nodes", "a task takes 10000 MiB", Bad},
-		"small tasks": {info, nodes(running(8192)), 256, "nodes", "256 MiB", Doubtful},
+		"no nodes":    {info, `{"nodes":null}`, 0, "nodes", "no NodeManager", Failed},
+		"small nodes": {info, nodes(running(1200), running(1200)), 0, "nodes", "no node has more than 1200", Failed},
+		"one node":    {info, nodes(running(2000)), 0, "nodes", "at once", Failed},
+		"large tasks": {info, nodes(running(8192)), 10_000, "nodes", "a task takes 10000 MiB", Failed},
+		"small tasks": {info, nodes(running(8192)), 256, "nodes", "256 MiB", Warning},
 		"an unhealthy node": {info, nodes(running(8192),
 			`{"id":"sick:1","state":"UNHEALTHY","healthReport":"1/1 local-dirs are bad"}`), 0, "nodes",
-			"local-dirs are bad", Doubtful},
+			"local-dirs are bad", Warning},
 		"it stands by": {`{"clusterInfo":{"state":"STARTED","haState":"STANDBY"}}`, "", 0, "YARN",
-			"no ResourceManager answers", Bad},
-		"it starts":      {`{"clusterInfo":{"state":"INITED"}}`, "", 0, "YARN", "INITED", Bad},
-		"another server": {`<html>`, "", 0, "YARN", "invalid character", Bad},
-		"a login":        {"", "", 0, "YARN", "without a login", Doubtful},
+			"no ResourceManager answers", Failed},
+		"it starts":      {`{"clusterInfo":{"state":"INITED"}}`, "", 0, "YARN", "INITED", Failed},
+		"another server": {`<html>`, "", 0, "YARN", "invalid character", Failed},
+		"a login":        {"", "", 0, "YARN", "without a login", Warning},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -154,7 +154,7 @@ func TestWhatTheResourceManagerTells(t *testing.T) {
 			}))
 			defer server.Close()
 			var all findings
-			v := &visit{Config: Config{Memory: c.memory}, tell: all.tell, web: server.Client(),
+			v := &checker{Config: Config{Memory: c.memory}, report: all.tell, web: server.Client(),
 				conf: hadoopconf.New(map[string]string{
 					"yarn.resourcemanager.webapp.address": strings.TrimPrefix(server.URL, "http://")})}
 			v.yarn(t.Context())

@@ -28,11 +28,11 @@ func (n node) memory() int { return n.UsedMemory + n.FreeMemory }
 
 // yarn looks at the ResourceManager and its nodes. It is asked for their web services, which clusters may hide: then
 // nothing is known, and jobs may run all the same.
-func (v *visit) yarn(ctx context.Context) (running bool) {
+func (v *checker) yarn(ctx context.Context) (running bool) {
 	const what = "YARN"
 	addresses, tls := v.conf.ResourceManagers()
 	if len(addresses) == 0 {
-		v.find(what, Bad, "set yarn.resourcemanager.hostname in yarn-site.xml, or take that file from the cluster",
+		v.add(what, Failed, "set yarn.resourcemanager.hostname in yarn-site.xml, or take that file from the cluster",
 			"nobody says where the ResourceManager is")
 		return false
 	}
@@ -47,16 +47,16 @@ func (v *visit) yarn(ctx context.Context) (running bool) {
 			continue
 		}
 		if errors.Is(err, errHidden) {
-			v.find(what, Doubtful, "run kumo doctor hadoop --job, which shows whether jobs run", "%v", err)
+			v.add(what, Warning, "run kumo doctor hadoop --job, which shows whether jobs run", "%v", err)
 			return true
 		}
 		if err == nil {
-			v.find(what, Good, "", "ResourceManager %s, Hadoop %s", address, version)
+			v.add(what, Good, "", "ResourceManager %s, Hadoop %s", address, version)
 			return v.nodes(ctx, scheme+address)
 		}
 		failed = append(failed, err.Error())
 	}
-	v.find(what, Bad, "is that where the ResourceManager is, and does it run? yarn rmadmin -getAllServiceState "+
+	v.add(what, Failed, "is that where the ResourceManager is, and does it run? yarn rmadmin -getAllServiceState "+
 		"says in clusters of several",
 		"no ResourceManager answers at %s: %s", strings.Join(addresses, ", "), strings.Join(failed, "; "))
 	return false
@@ -67,7 +67,7 @@ var (
 	errHidden  = errors.New("it tells nothing without a login")
 )
 
-func (v *visit) resourceManager(ctx context.Context, url string) (version string, err error) {
+func (v *checker) resourceManager(ctx context.Context, url string) (version string, err error) {
 	var info struct {
 		ClusterInfo struct {
 			State   string `json:"state"`
@@ -75,7 +75,7 @@ func (v *visit) resourceManager(ctx context.Context, url string) (version string
 			Version string `json:"hadoopVersion"`
 		} `json:"clusterInfo"`
 	}
-	if err := v.ask(ctx, url+"/ws/v1/cluster/info", &info); err != nil {
+	if err := v.query(ctx, url+"/ws/v1/cluster/info", &info); err != nil {
 		return "", err
 	}
 	switch c := info.ClusterInfo; {
@@ -88,7 +88,7 @@ func (v *visit) resourceManager(ctx context.Context, url string) (version string
 	}
 }
 
-// What Hadoop takes where nothing is set, MiB.
+// Subject Hadoop takes where nothing is set, MiB.
 const (
 	defaultTaskMemory   = 1024
 	defaultMasterMemory = 1536
@@ -102,22 +102,22 @@ func memoryOf(conf hadoopconf.Conf, name string, fallback int) int {
 }
 
 // nodes looks whether there is room for an application master and tasks.
-func (v *visit) nodes(ctx context.Context, url string) (running bool) {
+func (v *checker) nodes(ctx context.Context, url string) (running bool) {
 	const what = "nodes"
 	var all struct {
 		Nodes struct {
 			Node []node `json:"node"`
 		} `json:"nodes"`
 	}
-	if err := v.ask(ctx, url+"/ws/v1/cluster/nodes", &all); err != nil {
-		v.wrong(what, err, "")
+	if err := v.query(ctx, url+"/ws/v1/cluster/nodes", &all); err != nil {
+		v.addError(what, err, "")
 		return false
 	}
 	memory, cores, largest, alive := 0, 0, 0, 0
 	for _, n := range all.Nodes.Node {
 		if n.State != "RUNNING" {
 			if n.State == "UNHEALTHY" || n.State == "LOST" {
-				v.find(what, Doubtful, "its NodeManager's log says more; a disk that is nearly full is the usual cause",
+				v.add(what, Warning, "its NodeManager's log says more; a disk that is nearly full is the usual cause",
 					"%s is %s: %s", n.ID, strings.ToLower(n.State), strings.TrimSpace(n.HealthReport))
 			}
 			continue
@@ -137,32 +137,32 @@ func (v *visit) nodes(ctx context.Context, url string) (running bool) {
 		memory, cores, task, master)
 	switch {
 	case alive == 0:
-		v.find(what, Bad, "start NodeManagers: yarn --daemon start nodemanager", "no NodeManager is alive")
+		v.add(what, Failed, "start NodeManagers: yarn --daemon start nodemanager", "no NodeManager is alive")
 		return false
 	case largest < task:
-		v.find(what, Bad, "give nodes more (yarn.nodemanager.resource.memory-mb), or tasks less",
+		v.add(what, Failed, "give nodes more (yarn.nodemanager.resource.memory-mb), or tasks less",
 			"%s, and no node has more than %d", says, largest)
 		return false
 	case largest < master:
-		v.find(what, Bad, "give nodes more (yarn.nodemanager.resource.memory-mb), or set "+
+		v.add(what, Failed, "give nodes more (yarn.nodemanager.resource.memory-mb), or set "+
 			"yarn.app.mapreduce.am.resource.mb lower",
 			"%s, and no node has more than %d", says, largest)
 		return false
 	case memory < master+task || cores < 2:
-		v.find(what, Bad, "add nodes, or give them more (yarn.nodemanager.resource.memory-mb and cpu-vcores)",
+		v.add(what, Failed, "add nodes, or give them more (yarn.nodemanager.resource.memory-mb and cpu-vcores)",
 			"%s: both do not run at once", says)
 		return false
 	}
-	v.find(what, Good, "", "%s", says)
+	v.add(what, Good, "", "%s", says)
 	if task < defaultTaskMemory/2 {
-		v.find(what, Doubtful, "set mapreduce.map.memory.mb and mapreduce.reduce.memory.mb to 1024",
+		v.add(what, Warning, "set mapreduce.map.memory.mb and mapreduce.reduce.memory.mb to 1024",
 			"a task has %d MiB, which it shares with a JVM: a page of many MB needs more", task)
 	}
 	return true
 }
 
-// ask asks a web service of Hadoop.
-func (v *visit) ask(ctx context.Context, url string, answer any) error {
+// query asks a web service of Hadoop.
+func (v *checker) query(ctx context.Context, url string, answer any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return err

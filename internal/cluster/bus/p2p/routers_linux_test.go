@@ -201,7 +201,7 @@ func throughRouters(t *testing.T, ports string, direct bool) {
 
 func also(t *testing.T, h *netlab.Host, addr string) {
 	t.Helper()
-	if err := h.Also(netip.MustParsePrefix(addr)); err != nil {
+	if err := h.AddAddress(netip.MustParsePrefix(addr)); err != nil {
 		t.Fatal(err)
 	}
 }

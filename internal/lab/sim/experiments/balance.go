@@ -21,9 +21,9 @@ type Balance struct {
 	Runs     int // with other pages each; what is simulated is their mean
 	Programs []Program
 
-	Factors  []Factor // of experiment 1
-	Machines int      // that the model has learnt from there, drawn at random
-	Each     int      // random pieces of each of them
+	Factors    []Factor // of experiment 1
+	Machines   int      // that the model has learnt from there, drawn at random
+	PiecesEach int      // random pieces of each of them
 
 	Nodes    []model.Machine // of experiments 2 and 4
 	URLs     int             // that they are to fetch
@@ -33,9 +33,9 @@ type Balance struct {
 	Clusters []Clusters       // of experiment 3
 	Now      func() time.Time // for times of computation; nil: they are not taken
 
-	Curve  []int // numbers of samples, of experiment 4
-	Models int   // models that learn, each from other samples
-	Whole  []int // runs, one after the other and counted from 1, whose times are told
+	Curve    []int // numbers of samples, of experiment 4
+	Models   int   // models that learn, each from other samples
+	ColdRuns []int // runs, one after the other and counted from 1, whose times are told
 
 	Crawl BalanceCrawl
 }
@@ -83,7 +83,7 @@ func factors() []Factor {
 func BalanceOfPaper() Balance {
 	return Balance{
 		Seed: 1, Runs: 20, Programs: []Program{PaperProgram(), KumoProgram()},
-		Factors: factors(), Machines: 100, Each: 5,
+		Factors: factors(), Machines: 100, PiecesEach: 5,
 		Nodes: []model.Machine{
 			{Cores: 4, GHz: 2.4, MemoryGB: 4, NetworkMbps: 18, DiskMbps: 18},
 			{Cores: 4, GHz: 2.4, MemoryGB: 4, NetworkMbps: 5, DiskMbps: 18},
@@ -93,9 +93,9 @@ func BalanceOfPaper() Balance {
 		},
 		URLs: 500, Assigned: []int{164, 70, 120, 36, 110}, Samples: 200,
 		Clusters: []Clusters{{2, 200}, {5, 200}, {10, 100}, {20, 50}, {50, 20}, {100, 10}},
-		Curve:    []int{0, 5, 10, 20, 50, 100, 200, 500}, Models: 10, Whole: []int{1, 2, 3, 5, 10, 20},
+		Curve:    []int{0, 5, 10, 20, 50, 100, 200, 500}, Models: 10, ColdRuns: []int{1, 2, 3, 5, 10, 20},
 		Crawl: BalanceCrawl{Strategies: []string{"shard", "balance"}, Hosts: 10_000, Pages: 4, Delay: 2 * time.Second,
-			Slowness: []float64{1, 2, 4}, Slows: 10 * time.Minute, SlowsBy: 8},
+			Slowness: []float64{1, 2, 4}, SlowsAt: 10 * time.Minute, SlowsBy: 8},
 	}
 }
 
@@ -106,7 +106,7 @@ type BalanceResult struct {
 	Swarm    []SwarmRow
 	Variance []VarianceRow
 	Curve    []CurveRow
-	Whole    []WholeRow
+	Whole    []ColdRow
 	Crawls   []CrawlRow
 }
 
@@ -118,7 +118,7 @@ func (b *Balance) Run(ctx context.Context, progress func(done, of int)) (r Balan
 		parts = append(parts, func() { r.Factors = append(r.Factors, b.factors(p)...) },
 			func() { r.Splits = append(r.Splits, b.splits(p)...) },
 			func() { r.Curve = append(r.Curve, b.curve(p)...) },
-			func() { r.Whole = append(r.Whole, b.whole(p)...) })
+			func() { r.Whole = append(r.Whole, b.coldStart(p)...) })
 	}
 	for _, c := range b.Clusters {
 		parts = append(parts, func() { r.Swarm = append(r.Swarm, b.swarm(c)...) })
@@ -182,12 +182,12 @@ func (b *Balance) truths(p *Program) (all []split.Time) {
 	return all
 }
 
-// mostSampled is how many URLs a random piece has at most: more than any node is given of 500.
-const mostSampled = 300
+// maxSampled is how many URLs a random piece has at most: more than any node is given of 500.
+const maxSampled = 300
 
 // measure is a sample of a node: a random number of URLs, with pages of its own.
 func measure(p *Program, node int, m model.Machine, rng *rand.Rand) model.Sample {
-	urls := 1 + rng.IntN(mostSampled)
+	urls := 1 + rng.IntN(maxSampled)
 	return model.Sample{Node: nodeNamed(node), Machine: m, URLs: urls,
 		Seconds: p.Fetch(m, urls, rng.Uint64()).Seconds}
 }
@@ -209,8 +209,8 @@ func (b *Balance) predictions(m *model.Model) (all []split.Time, basis model.Bas
 	return all, basis
 }
 
-// anyMachine draws a machine such as the paper's.
-func anyMachine(rng *rand.Rand) model.Machine {
+// randomMachine draws a machine such as the paper's.
+func randomMachine(rng *rand.Rand) model.Machine {
 	between := func(least, most float64) float64 { return least * math.Pow(most/least, rng.Float64()) }
 	return model.Machine{Cores: float64(int(1) << rng.IntN(3)), GHz: between(2.4, 2.6), MemoryGB: between(0.5, 4),
 		NetworkMbps: between(2, 30), DiskMbps: between(1, 18)}

@@ -17,7 +17,7 @@ type BalanceCrawl struct {
 	Pages      int           // of a host, in the mean
 	Delay      time.Duration // of a host, in the mean
 	Slowness   []float64     // how many times longer than the first node's a node's requests take
-	Slows      time.Duration // in other crawls the first node's requests begin to take SlowsBy times as long then
+	SlowsAt    time.Duration // in other crawls the first node's requests begin to take SlowsBy times as long then
 	SlowsBy    float64
 }
 
@@ -26,10 +26,10 @@ type CrawlRow struct {
 	Strategy string
 	Slows    bool // the first node becomes slow
 	sim.Work
-	Shortest time.Duration // if all nodes were busy all the time, as fast as they were
-	Tail     float64       // between the first node's end and the last's, as a part of the run
-	Ratio    float64       // run by the first strategy's, with the same nodes
-	Wrong    []string      // what must not be; none
+	Shortest   time.Duration // if all nodes were busy all the time, as fast as they were
+	Tail       float64       // between the first node's end and the last's, as a part of the run
+	Ratio      float64       // run by the first strategy's, with the same nodes
+	Violations []string      // what must not be; none
 }
 
 // crawl is a run with a strategy, in which the first node becomes slow or not.
@@ -37,16 +37,16 @@ func (b *Balance) crawl(name string, slows bool) CrawlRow {
 	c := &b.Crawl
 	cfg := sim.LAN()
 	cfg.Use(name)
-	cfg.Nodes, cfg.Slowness, cfg.Formed, cfg.Alike = len(c.Slowness), c.Slowness, true, true
+	cfg.Nodes, cfg.Slowness, cfg.Formed, cfg.EqualReach = len(c.Slowness), c.Slowness, true, true
 	cfg.Hosts, cfg.Pages, cfg.Delay, cfg.Chunk = c.Hosts, c.Pages, c.Delay, 100
-	cfg.Turmoil, cfg.Limit = time.Minute, 48*time.Hour
+	cfg.FaultTime, cfg.RestLimit = time.Minute, 48*time.Hour
 	if slows {
-		cfg.Slows, cfg.SlowsBy = c.Slows, c.SlowsBy
+		cfg.SlowsAt, cfg.SlowsBy = c.SlowsAt, c.SlowsBy
 	}
 	work, wrong := sim.Crawl(cfg, b.Seed)
 	row := CrawlRow{Strategy: name, Slows: slows, Work: work}
 	for _, v := range wrong {
-		row.Wrong = append(row.Wrong, v.What)
+		row.Violations = append(row.Violations, v.Message)
 	}
 	pages, pace, first := 0, 0.0, work.Time
 	for _, n := range work.Nodes {
@@ -87,9 +87,9 @@ func (j *balanceJudge) crawls(rows []CrawlRow) {
 		if r.Slows {
 			with += ", and a node that becomes slow,"
 		}
-		if len(r.Wrong) > 0 {
+		if len(r.Violations) > 0 {
 			j.find(5, with+" nothing is lost, and each host is left its delay", false,
-				fmt.Sprintf("%d violations", len(r.Wrong)), r.Wrong[0])
+				fmt.Sprintf("%d violations", len(r.Violations)), r.Violations[0])
 		}
 		if r == first {
 			continue

@@ -63,8 +63,8 @@ func (b *Balance) learnMachines(p *Program) *model.Model {
 	var samples []model.Sample
 	for i := range b.Machines {
 		rng := b.chance(drawMachines, uint64(i))
-		machine := anyMachine(rng)
-		for range b.Each {
+		machine := randomMachine(rng)
+		for range b.PiecesEach {
 			samples = append(samples, measure(p, i, machine, rng))
 		}
 	}
@@ -73,13 +73,13 @@ func (b *Balance) learnMachines(p *Program) *model.Model {
 
 // An Effect is what a factor does from its first value to its last.
 type Effect struct {
-	Change float64 // of the time, as a part of that at the first value: below 0 it falls
-	Sure   float64 // less than this is none: two standard errors, or 1 %
-	Learnt float64 // change, as predicted
-	Error  float64 // of predictions: root of the mean square of the logarithm of predicted by simulated
-	First  *FactorRow
-	Last   *FactorRow
-	factor *Factor
+	Change    float64 // of the time, as a part of that at the first value: below 0 it falls
+	Threshold float64 // less than this is none: two standard errors, or 1 %
+	Predicted float64 // change, as predicted
+	Error     float64 // of predictions: root of the mean square of the logarithm of predicted by simulated
+	First     *FactorRow
+	Last      *FactorRow
+	factor    *Factor
 }
 
 // Effects are those of all factors with a program.
@@ -109,23 +109,23 @@ func (b *Balance) Effects(rows []FactorRow, program string) (all []Effect) {
 			changes[run] = e.Last.Times[run]/first - 1
 		}
 		mean, deviation := meanAndDeviation(changes)
-		e.Change, e.Sure = mean, max(flatly, 2*deviation/math.Sqrt(float64(len(changes))))
-		e.Learnt, e.Error = e.Last.Predicted/e.First.Predicted-1, math.Sqrt(squares/float64(n))
+		e.Change, e.Threshold = mean, max(flatly, 2*deviation/math.Sqrt(float64(len(changes))))
+		e.Predicted, e.Error = e.Last.Predicted/e.First.Predicted-1, math.Sqrt(squares/float64(n))
 		all = append(all, e)
 	}
 	return all
 }
 
-// way is +1 where the time rises with the factor, -1 where it falls, and 0 where it does neither.
-func (e *Effect) way() float64 {
-	if math.Abs(e.Change) < e.Sure {
+// sign is +1 where the time rises with the factor, -1 where it falls, and 0 where it does neither.
+func (e *Effect) sign() float64 {
+	if math.Abs(e.Change) < e.Threshold {
 		return 0
 	}
 	return math.Copysign(1, e.Change)
 }
 
 // what is a sentence about where the time goes at both ends.
-func (e *Effect) what() string {
+func (e *Effect) explanation() string {
 	part := func(of func(Piece) float64) string {
 		return fmt.Sprintf("%.0f to %.0f %%", 100*of(e.First.Piece), 100*of(e.Last.Piece))
 	}

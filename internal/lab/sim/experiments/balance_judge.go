@@ -8,9 +8,9 @@ import (
 	"kumo/internal/view/results"
 )
 
-// closeEnds is by which part of a whole run the nodes' ends may differ, so that the difference is small; the paper has
+// smallTail is by which part of a whole run the nodes' ends may differ, so that the difference is small; the paper has
 // no number.
-const closeEnds = 0.1
+const smallTail = 0.1
 
 // Judge judges all statements by a result, for each program.
 func (b *Balance) Judge(r *BalanceResult) []results.Statement {
@@ -36,14 +36,14 @@ func (j *balanceJudge) find(experiment int, text string, seen bool, numbers, why
 	if j.program != "" {
 		of += ", program " + j.program
 	}
-	j.judged.find(of, text, seen, numbers, why)
+	j.judged.add(of, text, seen, numbers, why)
 }
 
 func (j *balanceJudge) effects(all []Effect, p *Program) {
 	without := 0
 	numbers := ""
 	for i := range all {
-		if all[i].way() == 0 {
+		if all[i].sign() == 0 {
 			without++
 			numbers += ", not " + all[i].factor.Name
 		}
@@ -61,15 +61,15 @@ func (j *balanceJudge) effects(all []Effect, p *Program) {
 		last, _ := e.Last.Mean()
 		values := strings.TrimSpace(fmt.Sprintf("%g to %g %s", e.First.Value, e.Last.Value, f.Unit))
 		numbers := fmt.Sprintf("%.1f to %.1f s from %s: %+.1f %% ± %.1f %%, predicted %+.1f %%", first, last, values,
-			100*e.Change, 100*e.Sure, 100*e.Learnt)
-		why := e.what()
+			100*e.Change, 100*e.Threshold, 100*e.Predicted)
+		why := e.explanation()
 		if f.Name == "cores" {
 			why = "nothing migrates, and cores share the work; " + why
 		}
 		if f.Name == "cores" && p.Migration > 0 {
 			numbers += "; put in, by what the paper gives as the reason"
 		}
-		j.find(1, fmt.Sprintf("with more %s the run is %s", f.Name, word), e.way() == way, numbers, why)
+		j.find(1, fmt.Sprintf("with more %s the run is %s", f.Name, word), e.sign() == way, numbers, why)
 	}
 }
 
@@ -85,18 +85,18 @@ func (j *balanceJudge) splits(rows []SplitRow) {
 		if r == nil || even == nil {
 			return
 		}
-		j.find(2, fmt.Sprintf("split by predictions (%s), the whole run takes %.3f of the even split's", way, ratioThat),
-			r.Ratio <= ratioThat, fmt.Sprintf("%.1f s by %.1f s, %.3f", r.Run, even.Run, r.Ratio),
+		j.find(2, fmt.Sprintf("split by predictions (%s), the whole run takes %.3f of the even split's", way, paperRatio),
+			r.Ratio <= paperRatio, fmt.Sprintf("%.1f s by %.1f s, %.3f", r.Run, even.Run, r.Ratio),
 			fmt.Sprintf("the best split comes to %.3f", of[wayBest].Ratio))
-		j.find(2, fmt.Sprintf("split by predictions (%s), all nodes end at about the same time", way), r.Tail <= closeEnds,
+		j.find(2, fmt.Sprintf("split by predictions (%s), all nodes end at about the same time", way), r.Tail <= smallTail,
 			fmt.Sprintf("%.1f %% of the run lie between the first end and the last, %.1f %% with the even split", 100*r.Tail,
 				100*even.Tail), fmt.Sprintf("pages differ: with the best split it is %.1f %%; predictions of the means are off "+
-				"by up to %.0f %%", 100*of[wayBest].Tail, 100*r.farthest()))
+				"by up to %.0f %%", 100*of[wayBest].Tail, 100*r.maxError()))
 	}
 }
 
-// farthest is by which part of what is true a node's prediction is off, at most.
-func (r *SplitRow) farthest() (far float64) {
+// maxError is by which part of what is true a node's prediction is off, at most.
+func (r *SplitRow) maxError() (far float64) {
 	for i, predicted := range r.Predicted {
 		if mean := r.Mean(i); mean > 0 {
 			far = max(far, math.Abs(predicted/mean-1))

@@ -21,8 +21,8 @@ type CurveRow struct {
 	Worst    float64     // the same, of the worst model
 }
 
-// shown is how many samples, which no model is shown, errors are taken of.
-const shown = 200
+// testSamples is how many samples, which no model is shown, errors are taken of.
+const testSamples = 200
 
 // samples are random pieces of the nodes in turn.
 func (b *Balance) samples(p *Program, count int, rng *rand.Rand) (all []model.Sample) {
@@ -37,7 +37,7 @@ func (b *Balance) samples(p *Program, count int, rng *rand.Rand) (all []model.Sa
 func (b *Balance) curve(p *Program) (rows []CurveRow) {
 	truths := b.truths(p)
 	best, _ := wholeRun(b.fetchAll(p, split.Exact(truths, b.URLs)))
-	fresh := b.samples(p, shown, b.chance(drawSamples, 1))
+	fresh := b.samples(p, testSamples, b.chance(drawSamples, 1))
 	for _, count := range b.Curve {
 		row := CurveRow{Program: p.Name, Samples: count}
 		for k := range b.Models {
@@ -78,9 +78,9 @@ func errorOf(m *model.Model, samples []model.Sample) float64 {
 	return math.Sqrt(squares / float64(len(samples)))
 }
 
-// A WholeRow is a run of the nodes that begin without samples, and learn from each run one sample a node; means of all
+// A ColdRow is a run of the nodes that begin without samples, and learn from each run one sample a node; means of all
 // models.
-type WholeRow struct {
+type ColdRow struct {
 	Program string
 	Number  int // of the run, counted from 1
 	Samples int // before it
@@ -91,12 +91,12 @@ type WholeRow struct {
 	Error   float64 // of what was predicted of the nodes' times
 }
 
-// whole is experiment 4's cold start.
-func (b *Balance) whole(p *Program) (rows []WholeRow) {
+// coldStart is experiment 4's cold start.
+func (b *Balance) coldStart(p *Program) (rows []ColdRow) {
 	truths := b.truths(p)
 	best, _ := wholeRun(b.fetchAll(p, split.Exact(truths, b.URLs)))
-	last := slices.Max(b.Whole)
-	all := make([]WholeRow, last)
+	last := slices.Max(b.ColdRuns)
+	all := make([]ColdRow, last)
 	for k := range b.Models {
 		m := model.New(model.Config{Seed: b.Seed + uint64(k)})
 		rng := b.chance(drawSamples, uint64(1000+k))
@@ -105,7 +105,7 @@ func (b *Balance) whole(p *Program) (rows []WholeRow) {
 			counts := split.Exact(times, b.URLs)
 			row := &all[number-1]
 			if k == 0 {
-				*row = WholeRow{Program: p.Name, Number: number, Samples: len(m.Samples()), Basis: basis, Counts: counts}
+				*row = ColdRow{Program: p.Name, Number: number, Samples: len(m.Samples()), Basis: basis, Counts: counts}
 			}
 			models := float64(b.Models)
 			run, squares := 0.0, 0.0
@@ -129,7 +129,7 @@ func (b *Balance) whole(p *Program) (rows []WholeRow) {
 			m.Train(200)
 		}
 	}
-	for _, number := range b.Whole {
+	for _, number := range b.ColdRuns {
 		rows = append(rows, all[number-1])
 	}
 	return rows

@@ -55,7 +55,7 @@ func (p *Program) cores(m model.Machine) int {
 	return n
 }
 
-// work is how long a core takes for the mean page, in seconds.
+// startJob is how long a core takes for the mean page, in seconds.
 func (p *Program) work(m model.Machine) float64 {
 	return p.Work * (1 + p.Migration*(m.Cores-1)) / m.GHz
 }
@@ -101,8 +101,8 @@ func (p *Program) Fetch(m model.Machine, urls int, seed uint64) Piece {
 	if urls <= 0 {
 		return Piece{}
 	}
-	f := &fetchingMachine{program: p, machine: m, now: ticks(p.Start / m.GHz), network: newPipe(m.NetworkMbps),
-		cores: station{free: p.cores(m)}, disk: station{free: 1}, at: make([]pageCost, p.places(m)),
+	f := &fetchingMachine{program: p, machine: m, now: ticks(p.Start / m.GHz), network: newSharedLink(m.NetworkMbps),
+		cores: station{free: p.cores(m)}, disk: station{free: 1}, current: make([]pageCost, p.places(m)),
 		pages: pagesOf(seed, urls)}
 	for place := range min(p.places(m), urls) {
 		f.next(int32(place))
@@ -118,10 +118,10 @@ type fetchingMachine struct {
 	machine model.Machine
 	now     time.Duration
 	agenda  queue.Agenda[stage]
-	network *pipe
+	network *sharedLink
 	cores   station
 	disk    station
-	at      []pageCost // the page of each place
+	current []pageCost // the page of each place
 	pages   []pageCost // that are left
 }
 
@@ -141,29 +141,29 @@ const (
 func (f *fetchingMachine) next(place int32) {
 	if len(f.pages) > 0 {
 		page := f.pages[0]
-		f.at[place], f.pages = page, f.pages[1:]
+		f.current[place], f.pages = page, f.pages[1:]
 		f.agenda.Put(f.now+ticks(page.latency*f.program.Latency), stage{answered, place})
 	}
 }
 
 // step lets the next thing happen; false: there is none.
 func (f *fetchingMachine) step() bool {
-	at := min(f.agenda.Next(), f.network.ends)
+	at := min(f.agenda.Next(), f.network.nextEnd)
 	if at == forever {
 		return false
 	}
 	f.now = at
-	if at == f.network.ends {
+	if at == f.network.nextEnd {
 		place := f.network.finish()
-		f.cores.serve(f, place, worked, f.at[place].size*f.program.work(f.machine))
+		f.cores.serve(f, place, worked, f.current[place].size*f.program.work(f.machine))
 		return true
 	}
 	switch s := f.agenda.Take(); s.what {
 	case answered:
-		f.network.begin(f.now, f.at[s.place].size*f.program.Down, s.place)
+		f.network.begin(f.now, f.current[s.place].size*f.program.Down, s.place)
 	case worked:
 		f.cores.leave(f, worked)
-		f.disk.serve(f, s.place, written, f.at[s.place].size*f.program.Written/f.machine.DiskMbps)
+		f.disk.serve(f, s.place, written, f.current[s.place].size*f.program.Written/f.machine.DiskMbps)
 	case written:
 		f.disk.leave(f, written)
 		f.next(s.place)

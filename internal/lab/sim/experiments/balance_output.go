@@ -17,7 +17,7 @@ func (b *Balance) Tables(r *BalanceResult) []Table {
 	for i := range r.Splits {
 		s := &r.Splits[i]
 		for node, n := range s.Counts {
-			splits.add(s.Program, s.Way, node+1, n, s.Predicted[node], s.Mean(node), s.Promised, s.Run, s.Tail, s.Ratio)
+			splits.add(s.Program, s.Way, node+1, n, s.Predicted[node], s.Mean(node), s.PredictedRun, s.Run, s.Tail, s.Ratio)
 		}
 	}
 	swarm := newTable("swarm", "nodes", "clusters", "split", "mean_ratio", "worst_ratio", "evaluations_per_node",
@@ -53,12 +53,12 @@ func (b *Balance) Tables(r *BalanceResult) []Table {
 }
 
 // Pictures are the paper's figures 2 to 8, and what samples are worth.
-func (b *Balance) Pictures(r *BalanceResult) []Named {
-	return []Named{b.factorPicture(r), b.splitPicture(r), swarmPicture(r), curvePicture(r)}
+func (b *Balance) Pictures(r *BalanceResult) []NamedPicture {
+	return []NamedPicture{b.factorPicture(r), b.splitPicture(r), swarmPicture(r), curvePicture(r)}
 }
 
-func (b *Balance) factorPicture(r *BalanceResult) Named {
-	pic := Named{"factors", "Time of a piece, in seconds, by what the machine has", Picture{Columns: 1}}
+func (b *Balance) factorPicture(r *BalanceResult) NamedPicture {
+	pic := NamedPicture{"factors", "Time of a piece, in seconds, by what the machine has", Picture{Columns: 1}}
 	for i := range b.Factors {
 		f := &b.Factors[i]
 		panel := Panel{Title: f.Name, X: strings.TrimSpace(f.Name + " " + f.Unit)}
@@ -74,8 +74,8 @@ func (b *Balance) factorPicture(r *BalanceResult) Named {
 	return pic
 }
 
-func (b *Balance) splitPicture(r *BalanceResult) Named {
-	pic := Named{"splits", "Time of each node, in seconds, by the split of 500 URLs", Picture{Columns: 1}}
+func (b *Balance) splitPicture(r *BalanceResult) NamedPicture {
+	pic := NamedPicture{"splits", "Time of each node, in seconds, by the split of 500 URLs", Picture{Columns: 1}}
 	for _, p := range b.Programs {
 		panel := Panel{Title: "program " + p.Name, X: "node"}
 		for i := range r.Splits {
@@ -91,15 +91,15 @@ func (b *Balance) splitPicture(r *BalanceResult) Named {
 	return pic
 }
 
-func swarmPicture(r *BalanceResult) Named {
+func swarmPicture(r *BalanceResult) NamedPicture {
 	panel := Panel{Title: "whole run by the shortest, mean", X: "nodes", LogX: true, LogY: true}
 	for _, s := range r.Swarm {
 		panel.Curves.add(s.Way, float64(s.Nodes), s.Mean)
 	}
-	return Named{"swarm", "Splits of random clusters, 100 URLs a node", Picture{Columns: 1, Panels: []Panel{panel}}}
+	return NamedPicture{"swarm", "Splits of random clusters, 100 URLs a node", Picture{Columns: 1, Panels: []Panel{panel}}}
 }
 
-func curvePicture(r *BalanceResult) Named {
+func curvePicture(r *BalanceResult) NamedPicture {
 	off := Panel{Title: "error of predictions (0.1 is about 10 %)", X: "samples"}
 	long := Panel{Title: "whole run by the shortest", X: "samples"}
 	cold := Panel{Title: "whole run by the shortest, from a cold start", X: "runs"}
@@ -112,6 +112,6 @@ func curvePicture(r *BalanceResult) Named {
 	for _, c := range r.Whole {
 		cold.Curves.add(c.Program, float64(c.Number), c.Longer)
 	}
-	return Named{"curve", "What samples are worth: five nodes, 500 URLs",
+	return NamedPicture{"curve", "What samples are worth: five nodes, 500 URLs",
 		Picture{Columns: 1, Panels: []Panel{off, long, cold}}}
 }

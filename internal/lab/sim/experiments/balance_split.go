@@ -9,15 +9,15 @@ import (
 
 // A SplitRow is one split of the URLs among the nodes, with a program.
 type SplitRow struct {
-	Program   string
-	Way       string
-	Counts    []int
-	Predicted []float64   // seconds, of each node
-	Times     [][]float64 // seconds, by run and node
-	Run       float64     // whole: until the last node is done; the mean of the runs
-	Promised  float64     // the same, as predicted
-	Tail      float64     // between the first node's end and the last's, as a part of the run; the mean
-	Ratio     float64     // whole run by that of the even split
+	Program      string
+	Way          string
+	Counts       []int
+	Predicted    []float64   // seconds, of each node
+	Times        [][]float64 // seconds, by run and node
+	Run          float64     // whole: until the last node is done; the mean of the runs
+	PredictedRun float64     // the same, as predicted
+	Tail         float64     // between the first node's end and the last's, as a part of the run; the mean
+	Ratio        float64     // whole run by that of the even split
 }
 
 // The ways to split.
@@ -29,7 +29,7 @@ const (
 	wayExact    = "exact"
 	wayBest     = "best"
 	wayVariance = "least variance"
-	ratioThat   = 0.575 // the paper's: 134 s by 233 s
+	paperRatio  = 0.575 // the paper's: 134 s by 233 s
 )
 
 // splits is experiment 2.
@@ -47,7 +47,7 @@ func (b *Balance) splits(p *Program) (rows []SplitRow) {
 		default:
 			counts = splitBy(way, predicted, b.URLs, b.Seed)
 		}
-		row := SplitRow{Program: p.Name, Way: way, Counts: counts, Promised: split.Makespan(predicted, counts)}
+		row := SplitRow{Program: p.Name, Way: way, Counts: counts, PredictedRun: split.Makespan(predicted, counts)}
 		for i, n := range counts {
 			row.Predicted = append(row.Predicted, predicted[i](n))
 		}
@@ -88,8 +88,8 @@ func wholeRun(times [][]float64) (run, tail float64) {
 // Clusters are random ones of a size: so many machines each, and so many of them.
 type Clusters struct{ Nodes, Count int }
 
-// eachNode is how many URLs there are for each node of a random cluster.
-const eachNode = 100
+// urlsPerNode is how many URLs there are for each node of a random cluster.
+const urlsPerNode = 100
 
 // A SwarmRow is one way to split, on all clusters of a size.
 type SwarmRow struct {
@@ -103,7 +103,7 @@ type SwarmRow struct {
 // swarm is experiment 3: exact splits against those of a swarm, on nodes whose times are bounds of programs on random
 // machines.
 func (b *Balance) swarm(c Clusters) (rows []SwarmRow) {
-	units := c.Nodes * eachNode
+	units := c.Nodes * urlsPerNode
 	for _, name := range []string{wayExact, waySwarm, wayLeast, wayEven} {
 		rows = append(rows, SwarmRow{Nodes: c.Nodes, Clusters: c.Count, Way: name})
 	}
@@ -152,7 +152,7 @@ func splitBy(way string, nodes []split.Time, units int, seed uint64) []int {
 func (b *Balance) cluster(nodes, number int, evaluations *int) (all []split.Time) {
 	rng := b.chance(drawClusters, uint64(nodes)<<16|uint64(number))
 	for range nodes {
-		p, m := &b.Programs[rng.IntN(len(b.Programs))], anyMachine(rng)
+		p, m := &b.Programs[rng.IntN(len(b.Programs))], randomMachine(rng)
 		all = append(all, func(n int) float64 {
 			*evaluations++
 			return p.Bound(m, n)

@@ -18,8 +18,8 @@ import (
 // smallBalance is the paper's experiments with fewer runs, models and clusters.
 func smallBalance() Balance {
 	b := BalanceOfPaper()
-	b.Runs, b.Models, b.Curve, b.Whole, b.Clusters = 4, 3, []int{0, 10, 100, 500}, []int{1, 2, 10}, []Clusters{{5, 20}}
-	b.Crawl.Hosts, b.Crawl.Slows = 500, time.Minute
+	b.Runs, b.Models, b.Curve, b.ColdRuns, b.Clusters = 4, 3, []int{0, 10, 100, 500}, []int{1, 2, 10}, []Clusters{{5, 20}}
+	b.Crawl.Hosts, b.Crawl.SlowsAt = 500, time.Minute
 	return b
 }
 
@@ -60,7 +60,7 @@ func TestPieceIsNoFasterThanItsMachine(t *testing.T) {
 	for i := range b.Programs {
 		p := &b.Programs[i]
 		for k := range uint64(50) {
-			m := anyMachine(b.chance(drawMachines, k))
+			m := randomMachine(b.chance(drawMachines, k))
 			piece := p.Fetch(m, 500, k)
 			if most := max(piece.Network, piece.Processor, piece.Disk); most > 1+1e-6 {
 				t.Errorf("%s, seed %d, %+v: %+v", p.Name, k, m, piece)
@@ -184,7 +184,7 @@ func TestVarianceExample(t *testing.T) {
 // lookAtCrawls: with balance a crawl of unequal nodes is shorter than with shard, and nothing goes wrong.
 func lookAtCrawls(t *testing.T, r *BalanceResult) {
 	for _, c := range r.Crawls {
-		if len(c.Wrong) > 0 || c.Time < c.Shortest || c.Pages() != c.Requests {
+		if len(c.Violations) > 0 || c.Time < c.Shortest || c.Pages() != c.Requests {
 			t.Errorf("%+v", c)
 		}
 		if most := map[string]float64{"shard": 1, "balance": 0.9}[c.Strategy]; c.Ratio > most {
@@ -199,7 +199,7 @@ func lookAtCrawls(t *testing.T, r *BalanceResult) {
 // TestBalanceAgain: the same seed is the same tables and pictures; another one is not.
 func TestBalanceAgain(t *testing.T) {
 	b := smallBalance()
-	b.Runs, b.Models, b.Curve, b.Whole, b.Clusters = 2, 1, []int{30}, []int{1, 2}, []Clusters{{3, 3}}
+	b.Runs, b.Models, b.Curve, b.ColdRuns, b.Clusters = 2, 1, []int{30}, []int{1, 2}, []Clusters{{3, 3}}
 	b.Crawl.Hosts = 50
 	write := func() []byte {
 		r := runBalance(t, &b)

@@ -10,24 +10,24 @@ import (
 // one played the web; here all is virtual time. What the paper leaves open is a field, so that what follows from an
 // assumption can be seen.
 type DSpider struct {
-	Files, Hosts int     // the web: files, evenly on hosts
-	Classes      int     // a file is of 1 to so many f, all as likely
-	Delays       int     // a connection takes 1 to so many T, all as likely
-	Start        int     // hosts that each node knows at the beginning: m
-	Near         bool    // of those only such as the node reaches
-	Link         float64 // chance that a file names another host
-	Timeout      float64 // T that a connection may take
+	Files, Hosts   int     // the web: files, evenly on hosts
+	Classes        int     // a file is of 1 to so many f, all as likely
+	Delays         int     // a connection takes 1 to so many T, all as likely
+	Start          int     // hosts that each node knows at the beginning: m
+	StartReachable bool    // of those only such as the node reaches
+	LinkChance     float64 // chance that a file names another host
+	Timeout        float64 // T that a connection may take
 
-	LAN, WAN Net
-	OwnPart  bool    // a node of the LAN has its part of the bandwidth and no more, also while others fetch nothing
-	Persist  float64 // T until what kumo's control unit decides is on its servers' disks
-	Decider  Decider // of kumo's mode
-	Turns    bool    // hosts take turns at a node, file by file, instead of one being finished before the next
+	LAN, WAN   Net
+	FixedShare bool    // a node of the LAN has its part of the bandwidth and no more, also while others fetch nothing
+	Persist    float64 // T until what kumo's control unit decides is on its servers' disks
+	Decider    Decider // of kumo's mode
+	RoundRobin bool    // hosts take turns at a node, file by file, instead of one being finished before the next
 
 	Places   int       // files that a node fetches at once where links are to be saturated
 	Nodes    []int     // of experiment 1
 	Timeouts []float64 // of experiment 2
-	Few      int       // nodes of experiment 2
+	FewNodes int       // nodes of experiment 2
 	Runs     int       // seeds
 	Seed     uint64    // the first
 }
@@ -38,12 +38,12 @@ type Net struct {
 	Message   float64 // T that a message takes
 }
 
-// Paper is the paper's world, and where it says nothing what seemed most likely.
-func Paper() DSpider {
+// DSpiderOfPaper is the paper's world, and where it says nothing what seemed most likely.
+func DSpiderOfPaper() DSpider {
 	return DSpider{
-		Files: 200_000, Hosts: 400, Classes: 10, Delays: 9, Start: 3, Near: true, Link: 0.01, Timeout: 5,
-		LAN: Net{Bandwidth: 25, Message: 0.05}, WAN: Net{Bandwidth: 5, Message: 5}, OwnPart: true, Persist: 0.1,
-		Places: 16, Nodes: []int{3, 4, 5, 6, 7}, Timeouts: []float64{3, 4, 5, 6, 7}, Few: 3, Runs: 10, Seed: 1,
+		Files: 200_000, Hosts: 400, Classes: 10, Delays: 9, Start: 3, StartReachable: true, LinkChance: 0.01, Timeout: 5,
+		LAN: Net{Bandwidth: 25, Message: 0.05}, WAN: Net{Bandwidth: 5, Message: 5}, FixedShare: true, Persist: 0.1,
+		Places: 16, Nodes: []int{3, 4, 5, 6, 7}, Timeouts: []float64{3, 4, 5, 6, 7}, FewNodes: 3, Runs: 10, Seed: 1,
 	}
 }
 
@@ -70,26 +70,28 @@ const (
 
 func (l Loading) String() string { return [...]string{"one", "saturated"}[l] }
 
-// InWords is a longer name.
-func (l Loading) InWords() string { return [...]string{"one file after another", "links saturated"}[l] }
+// LongName is a longer name.
+func (l Loading) LongName() string {
+	return [...]string{"one file after another", "links saturated"}[l]
+}
 
 // A Place is where the nodes are.
-type Place uint8
+type NetworkKind uint8
 
 // The places.
 const (
-	LAN Place = iota // all in one network, which has its bandwidth; as far from a host as each other
-	WAN              // each in its own
+	LAN NetworkKind = iota // all in one network, which has its bandwidth; as far from a host as each other
+	WAN                    // each in its own
 )
 
-func (p Place) String() string { return [...]string{"LAN", "WAN"}[p] }
+func (p NetworkKind) String() string { return [...]string{"LAN", "WAN"}[p] }
 
 // A Setting is what distinguishes one run from another.
 type Setting struct {
 	Experiment int
 	Mode       Mode
 	Loading    Loading
-	Place      Place
+	Network    NetworkKind
 	Nodes      int
 	Timeout    float64
 }
@@ -107,8 +109,8 @@ func (d *DSpider) Settings() (all []Setting) {
 	for experiment := 1; experiment <= 2; experiment++ {
 		for _, mode := range []Mode{AsPaper, AsKumo} {
 			for _, loading := range []Loading{OneByOne, Saturated} {
-				for _, place := range []Place{LAN, WAN} {
-					all = append(all, d.axis(Setting{experiment, mode, loading, place, d.Few, d.Timeout})...)
+				for _, place := range []NetworkKind{LAN, WAN} {
+					all = append(all, d.axis(Setting{experiment, mode, loading, place, d.FewNodes, d.Timeout})...)
 				}
 			}
 		}
@@ -146,7 +148,7 @@ func (d *DSpider) Run(ctx context.Context, progress func(done, of int)) ([]Point
 	}
 	done, made := 0, map[Setting]Figures{}
 	for seed := d.Seed; seed < d.Seed+uint64(d.Runs); seed++ {
-		web := newMadeWeb(d, seed)
+		web := newGeneratedWeb(d, seed)
 		clear(made)
 		for i, s := range settings {
 			same := s // the same run in both experiments
@@ -167,16 +169,16 @@ func (d *DSpider) Run(ctx context.Context, progress func(done, of int)) ([]Point
 	return points, nil
 }
 
-func (d *DSpider) one(ctx context.Context, web *madeWeb, s Setting) (Figures, error) {
-	w := newSpiderWorld(d, s, web.seen(s.Place, s.Nodes, s.Timeout, d.Near))
+func (d *DSpider) one(ctx context.Context, web *generatedWeb, s Setting) (Figures, error) {
+	w := newSpiderWorld(d, s, web.forSetting(s.Network, s.Nodes, s.Timeout, d.StartReachable))
 	if err := w.run(ctx); err != nil {
-		return Figures{}, fmt.Errorf("%v, %v, %d nodes, timeout %gT, seed %d: %w", s.Mode, s.Place, s.Nodes, s.Timeout,
+		return Figures{}, fmt.Errorf("%v, %v, %d nodes, timeout %gT, seed %d: %w", s.Mode, s.Network, s.Nodes, s.Timeout,
 			web.seed, err)
 	}
 	return w.figures(), nil
 }
 
-func (d *DSpider) net(p Place) Net {
+func (d *DSpider) net(p NetworkKind) Net {
 	if p == LAN {
 		return d.LAN
 	}

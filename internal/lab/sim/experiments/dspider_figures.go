@@ -16,9 +16,9 @@ type Figures struct {
 
 	Downloads, Distinct, HostRequests, Links, Probes int
 
-	Missed  float64 // part of the files that was never fetched
-	Unnear  float64 // part of the hosts that no node reaches within the timeout
-	Unfound float64 // part that could be reached, but is named by no file that could be fetched
+	Missed      float64 // part of the files that was never fetched
+	Unreachable float64 // part of the hosts that no node reaches within the timeout
+	Unfound     float64 // part that could be reached, but is named by no file that could be fetched
 
 	Delay                             float64 // T to connect, of files that were fetched
 	Connect, Transfer, TimedOut, Idle float64 // parts of the nodes' time
@@ -26,7 +26,7 @@ type Figures struct {
 }
 
 func (w *spiderWorld) figures() Figures {
-	s, n, t := &w.sum, float64(len(w.nodes)), inTicks(w.ended)
+	s, n, t := &w.sum, float64(len(w.nodes)), inTicks(w.lastActivity)
 	f := Figures{Time: t, Downloads: s.downloads, Distinct: s.distinct, HostRequests: s.hostRequests, Links: s.links,
 		Probes: s.probes}
 	if s.downloads > 0 {
@@ -40,21 +40,21 @@ func (w *spiderWorld) figures() Figures {
 		f.Connect, f.Transfer, f.TimedOut = part(s.connecting), part(s.moving), part(s.timedOut)
 		f.Idle = max(0, 1-f.Connect-f.Transfer-f.TimedOut)
 		width := 0.0
-		for _, p := range w.pipes {
-			width += p.width
+		for _, p := range w.links {
+			width += p.bandwidth
 			f.LinkUse += p.moved
 		}
 		f.LinkUse /= width * t
 	}
 	f.Missed = 1 - float64(s.distinct)/float64(len(w.web.size))
-	f.Unnear, f.Unfound = w.outOfReach()
+	f.Unreachable, f.Unfound = w.outOfReach()
 	return f
 }
 
 // outOfReach are the parts of hosts that the paper's mode cannot fetch: too far from each node, and named only by such.
 func (w *spiderWorld) outOfReach() (unnear, unfound float64) {
-	near := func(h int32) bool { return w.web.anyReaches(h, w.set.Timeout) }
-	for h, found := range w.web.found(near) {
+	near := func(h int32) bool { return w.web.anyReaches(h, w.setting.Timeout) }
+	for h, found := range w.web.findHosts(near) {
 		switch {
 		case !near(int32(h)):
 			unnear++
@@ -82,7 +82,7 @@ var Measures = []Measure{
 	{"duplicate", "1/10,000", 10_000, func(f *Figures) float64 { return f.Duplicate }},
 }
 
-// Each are the values of all runs.
+// PiecesEach are the values of all runs.
 func (p *Point) Each(of func(*Figures) float64) []float64 {
 	all := make([]float64, len(p.Runs))
 	for i := range p.Runs {
@@ -126,7 +126,7 @@ func FigureTable(points []Point) Table {
 	}
 	for i := range points {
 		p := &points[i]
-		line := []any{p.Place, p.Nodes, p.Timeout, len(p.Runs)}
+		line := []any{p.Network, p.Nodes, p.Timeout, len(p.Runs)}
 		for _, m := range Measures {
 			mean, deviation := p.Mean(m)
 			line = append(line, mean, deviation)
@@ -151,7 +151,7 @@ var explaining = []struct {
 	{"links_sent", func(f *Figures) float64 { return float64(f.Links) }},
 	{"probes", func(f *Figures) float64 { return float64(f.Probes) }},
 	{"files_missed", func(f *Figures) float64 { return f.Missed }},
-	{"hosts_out_of_reach", func(f *Figures) float64 { return f.Unnear }},
+	{"hosts_out_of_reach", func(f *Figures) float64 { return f.Unreachable }},
 	{"hosts_not_found", func(f *Figures) float64 { return f.Unfound }},
 	{"connect_T", func(f *Figures) float64 { return f.Delay }},
 	{"connecting", func(f *Figures) float64 { return f.Connect }},
@@ -173,7 +173,7 @@ func Figure(points []Point) *Picture {
 		for i := range points {
 			p := &points[i]
 			mean, deviation := p.Mean(m)
-			c := panel.Curves.add(p.Place.String(), p.X(), mean)
+			c := panel.Curves.add(p.Network.String(), p.X(), mean)
 			c.Deviations = append(c.Deviations, deviation)
 		}
 		pic.Panels = append(pic.Panels, panel)

@@ -58,7 +58,7 @@ func (j *judge) nodes() {
 
 func (j *judge) timeouts() {
 	j.above("duplicate is mostly above the LAN's in the WAN", duplicate, 1)
-	for _, p := range []Place{LAN, WAN} {
+	for _, p := range []NetworkKind{LAN, WAN} {
 		j.direction(fmt.Sprintf("srcuse falls slightly with the timeout in the %v", p), srcuse, p, -1, 0, slightly)
 		j.direction(fmt.Sprintf("speed falls slightly with the timeout in the %v", p), speed, p, -1, 0, slightly)
 		j.direction(fmt.Sprintf("communicate falls with the timeout in the %v", p), communicate, p, -1, 0, math.Inf(1))
@@ -75,10 +75,10 @@ const (
 )
 
 // curve are the points of a place, in the order of the axis.
-func (j *judge) curve(p Place) (c []Point) {
+func (j *judge) curve(p NetworkKind) (c []Point) {
 	for _, point := range j.points {
 		s := point.Setting
-		if s.Experiment == j.set.Experiment && s.Mode == j.set.Mode && s.Loading == j.set.Loading && s.Place == p {
+		if s.Experiment == j.set.Experiment && s.Mode == j.set.Mode && s.Loading == j.set.Loading && s.Network == p {
 			c = append(c, point)
 		}
 	}
@@ -86,28 +86,28 @@ func (j *judge) curve(p Place) (c []Point) {
 	return c
 }
 
-func (j *judge) find(text string, seen bool, numbers, why string) {
-	j.judged.find(fmt.Sprintf("experiment %d, mode %v, %s", j.set.Experiment, j.set.Mode, j.set.Loading.InWords()), text,
+func (j *judge) add(text string, seen bool, numbers, why string) {
+	j.judged.add(fmt.Sprintf("experiment %d, mode %v, %s", j.set.Experiment, j.set.Mode, j.set.Loading.LongName()), text,
 		seen, numbers, why)
 }
 
 // direction judges whether a measure goes a way, by at least and at most so large a part of its mean.
-func (j *judge) direction(text string, measure int, p Place, sign, least, most float64) {
+func (j *judge) direction(text string, measure int, p NetworkKind, sign, least, most float64) {
 	c, m := j.curve(p), Measures[measure]
 	t := trendOf(c, m)
-	numbers := fmt.Sprintf("%s: %s", ends(c, m), t)
-	way := t.way()
+	numbers := fmt.Sprintf("%s: %s", endValues(c, m), t)
+	way := t.sign()
 	switch {
 	case t.none:
-		j.find(text, false, numbers, "there is none")
+		j.add(text, false, numbers, "there is none")
 	case way != sign:
-		j.find(text, false, numbers, fmt.Sprintf("it %s; %s", t.verb(), account(c)))
-	case math.Abs(t.part) > most:
-		j.find(text, false, numbers, fmt.Sprintf("it does, but by more than %.0f %%; %s", 100*most, account(c)))
-	case math.Abs(t.part) < least:
-		j.find(text, false, numbers, fmt.Sprintf("it does, but by less than %.0f %%; %s", 100*least, account(c)))
+		j.add(text, false, numbers, fmt.Sprintf("it %s; %s", t.verb(), timeUse(c)))
+	case math.Abs(t.change) > most:
+		j.add(text, false, numbers, fmt.Sprintf("it does, but by more than %.0f %%; %s", 100*most, timeUse(c)))
+	case math.Abs(t.change) < least:
+		j.add(text, false, numbers, fmt.Sprintf("it does, but by less than %.0f %%; %s", 100*least, timeUse(c)))
 	default:
-		j.find(text, true, numbers, "")
+		j.add(text, true, numbers, "")
 	}
 }
 
@@ -120,7 +120,7 @@ func (j *judge) above(text string, measure int, times float64) {
 		l, _ := lan[i].Mean(m)
 		w, _ := wan[i].Mean(m)
 		if l == 0 {
-			j.find(text, false, fmt.Sprintf("WAN %s, LAN %s", ends(wan, m), ends(lan, m)), "there is none in the LAN")
+			j.add(text, false, fmt.Sprintf("WAN %s, LAN %s", endValues(wan, m), endValues(lan, m)), "there is none in the LAN")
 			return
 		}
 		ratios = append(ratios, w/l)
@@ -130,13 +130,13 @@ func (j *judge) above(text string, measure int, times float64) {
 	}
 	mean, _ := meanAndDeviation(ratios)
 	numbers := fmt.Sprintf("WAN / LAN = %s, %.2f on average", listed(ratios, "%.2f"), mean)
-	why := fmt.Sprintf("it is %.2f times, not %g; in the LAN %s; in the WAN %s", mean, times, account(lan), account(wan))
-	j.find(text, mean >= times && higher >= len(ratios)-1, numbers, why)
+	why := fmt.Sprintf("it is %.2f times, not %g; in the LAN %s; in the WAN %s", mean, times, timeUse(lan), timeUse(wan))
+	j.add(text, mean >= times && higher >= len(ratios)-1, numbers, why)
 }
 
 // steeper judges whether a measure changes more, in its own unit, in one place than in the other, in the direction of
 // sign.
-func (j *judge) steeper(text string, measure int, here, there Place, sign float64) {
+func (j *judge) steeper(text string, measure int, here, there NetworkKind, sign float64) {
 	m, a, b := Measures[measure], j.curve(here), j.curve(there)
 	x, y := trendOf(a, m), trendOf(b, m)
 	more := make([]float64, 0, len(x.slopes)) // seed by seed, because the web is the same
@@ -146,9 +146,9 @@ func (j *judge) steeper(text string, measure int, here, there Place, sign float6
 	mean, deviation := meanAndDeviation(more)
 	numbers := fmt.Sprintf("%+.3g in the %v, %+.3g in the %v %s per %s", x.slope, here, y.slope, there, m.Unit, j.axis())
 	sure := mean > max(2*deviation/math.Sqrt(float64(len(more))), flatly*math.Abs(y.slope))
-	why := fmt.Sprintf("the difference is %+.3g ± %.2g; in the %v %s; in the %v %s", mean, deviation, here, account(a),
-		there, account(b))
-	j.find(text, sure && x.way() == sign, numbers, why)
+	why := fmt.Sprintf("the difference is %+.3g ± %.2g; in the %v %s; in the %v %s", mean, deviation, here, timeUse(a),
+		there, timeUse(b))
+	j.add(text, sure && x.sign() == sign, numbers, why)
 }
 
 func (j *judge) axis() string {
@@ -160,11 +160,11 @@ func (j *judge) axis() string {
 
 // A trend is a line through a curve.
 type trend struct {
-	slopes []float64 // of each seed, in the measure's unit
-	slope  float64   // their mean
-	part   float64   // from end to end of the axis, divided by the measure's mean
-	sure   float64   // less than this part is no trend
-	none   bool      // all is 0
+	slopes    []float64 // of each seed, in the measure's unit
+	slope     float64   // their mean
+	change    float64   // from end to end of the axis, divided by the measure's mean
+	threshold float64   // less than this part is no trend
+	none      bool      // all is 0
 }
 
 func trendOf(c []Point, m Measure) (t trend) {
@@ -184,10 +184,10 @@ func trendOf(c []Point, m Measure) (t trend) {
 	}
 	var deviation float64
 	t.slope, deviation = meanAndDeviation(t.slopes)
-	t.sure = flatly
+	t.threshold = flatly
 	if t.none = sum == 0; !t.none {
-		t.part = t.slope * span / sum
-		t.sure = max(flatly, 2*deviation/math.Sqrt(float64(len(t.slopes)))*span/sum)
+		t.change = t.slope * span / sum
+		t.threshold = max(flatly, 2*deviation/math.Sqrt(float64(len(t.slopes)))*span/sum)
 	}
 	return t
 }
@@ -207,22 +207,24 @@ func slopeOf(xs, ys []float64) float64 {
 	return above / below
 }
 
-// way is +1 where the trend rises, -1 where it falls, and 0 where it is flat.
-func (t trend) way() float64 {
-	if math.Abs(t.part) < t.sure {
+// sign is +1 where the trend rises, -1 where it falls, and 0 where it is flat.
+func (t trend) sign() float64 {
+	if math.Abs(t.change) < t.threshold {
 		return 0
 	}
-	return math.Copysign(1, t.part)
+	return math.Copysign(1, t.change)
 }
 
 func (t trend) verb() string {
-	return map[float64]string{0: "is flat", 1: "rises", -1: "falls"}[t.way()]
+	return map[float64]string{0: "is flat", 1: "rises", -1: "falls"}[t.sign()]
 }
 
-func (t trend) String() string { return fmt.Sprintf("%+.0f %% ± %.0f %%", 100*t.part, 100*t.sure) }
+func (t trend) String() string {
+	return fmt.Sprintf("%+.0f %% ± %.0f %%", 100*t.change, 100*t.threshold)
+}
 
 // ends are a measure's first and last values.
-func ends(c []Point, m Measure) string {
+func endValues(c []Point, m Measure) string {
 	a, _ := c[0].Mean(m)
 	b, _ := c[len(c)-1].Mean(m)
 	return fmt.Sprintf("%.3g to %.3g %s", a, b, m.Unit)
@@ -236,8 +238,8 @@ func listed(values []float64, format string) string {
 	return strings.Join(all, ", ")
 }
 
-// account says what nodes did with their time at both ends of the axis: what a measure's change comes from.
-func account(c []Point) string {
+// timeUse says what nodes did with their time at both ends of the axis: what a measure's change comes from.
+func timeUse(c []Point) string {
 	first, last := &c[0], &c[len(c)-1]
 	var all []string
 	for _, e := range explaining[len(explaining)-5:] { // parts of the nodes' time, and of the bandwidth

@@ -25,7 +25,7 @@ func asReported() (f madeFigures) {
 }
 
 func (f *madeFigures) points() (points []Point) {
-	d := Paper()
+	d := DSpiderOfPaper()
 	for _, s := range d.Settings() {
 		if s.Mode != AsPaper || s.Loading != OneByOne {
 			continue
@@ -34,7 +34,7 @@ func (f *madeFigures) points() (points []Point) {
 		for seed := range 5 {
 			at := (s.X() - 3) / 4
 			value := func(m int) float64 {
-				v := f[s.Experiment][s.Place][m]
+				v := f[s.Experiment][s.Network][m]
 				return (v.first + at*(v.last-v.first)) * (1 + 0.002*float64((seed*3+int(s.X()))%5-2))
 			}
 			p.Runs = append(p.Runs, Figures{Speed: value(speed), Srcuse: value(srcuse), Communicate: value(communicate),
@@ -66,7 +66,7 @@ func TestJudge(t *testing.T) {
 	}
 	for _, c := range []struct {
 		experiment int
-		place      Place
+		place      NetworkKind
 		measure    int
 		values     made
 		want       []string
@@ -111,7 +111,7 @@ func TestJudgeSpread(t *testing.T) {
 	for i := range points {
 		p := &points[i]
 		for seed := range p.Runs {
-			if p.Experiment == 1 && p.Place == LAN {
+			if p.Experiment == 1 && p.Network == LAN {
 				p.Runs[seed].Srcuse *= 1 + 0.1*float64(seed-2)*(p.X()-5) // rises with some seeds and falls with others
 			}
 		}

@@ -16,13 +16,13 @@ const (
 	reqLong byte = 'l' // to a node: probe this, and wait longer; the node's field says how long
 )
 
-// An askingNode asks whose a host is, and probes where it is asked to.
-type askingNode struct {
+// An plainNode asks whose a host is, and probes where it is asked to.
+type plainNode struct {
 	knownOwners
 	self, control strategy.Node
 }
 
-func (a *askingNode) Step(_ time.Time, in []strategy.Event, out []strategy.Action) []strategy.Action {
+func (a *plainNode) Step(_ time.Time, in []strategy.Event, out []strategy.Action) []strategy.Action {
 	changed := false
 	for _, e := range in {
 		switch e := e.(type) {
@@ -55,51 +55,51 @@ func (a *askingNode) Step(_ time.Time, in []strategy.Event, out []strategy.Actio
 	return out
 }
 
-// An askedControl is the control unit: it asks one node after another to probe a host, beginning with the one that
+// An plainControl is the control unit: it asks one node after another to probe a host, beginning with the one that
 // found it. Nothing in this world tells which of the others is near, so that they are asked in the order of what they
 // own, the least first. When all have failed the host is parked, and all are asked again with a longer timeout.
-type askedControl struct {
+type plainControl struct {
 	knownOwners
-	nodes   []strategy.Node
-	timeout time.Duration
-	open    map[string]*openHost
-	number  map[uint64]string // what timers and entries of the log are about
-	last    uint64
-	entries uint64 // of the log
-	owns    map[strategy.Node]int
+	nodes    []strategy.Node
+	timeout  time.Duration
+	open     map[string]*openHost
+	hostByID map[uint64]string // what timers and entries of the log are about
+	last     uint64
+	entries  uint64 // of the log
+	owns     map[strategy.Node]int
 }
 
 // An openHost is a host without an owner.
 type openHost struct {
-	want    []strategy.Node // who waits for the answer
-	left    []strategy.Node // who has not been asked in this round
-	claimed strategy.Node   // who reached it
-	timeout time.Duration
-	round   uint
+	waiting  []strategy.Node // who waits for the answer
+	untried  []strategy.Node // who has not been asked in this round
+	claimant strategy.Node   // who reached it
+	timeout  time.Duration
+	round    uint
 }
 
-func newAskedControl(nodes []strategy.Node, timeout time.Duration) *askedControl {
-	return &askedControl{knownOwners{}, nodes, timeout, map[string]*openHost{}, map[uint64]string{}, 0, 0,
+func newPlainControl(nodes []strategy.Node, timeout time.Duration) *plainControl {
+	return &plainControl{knownOwners{}, nodes, timeout, map[string]*openHost{}, map[uint64]string{}, 0, 0,
 		map[strategy.Node]int{}}
 }
 
-func (a *askedControl) Step(now time.Time, in []strategy.Event, out []strategy.Action) []strategy.Action {
+func (a *plainControl) Step(now time.Time, in []strategy.Event, out []strategy.Action) []strategy.Action {
 	for _, e := range in {
 		switch e := e.(type) {
 		case strategy.Message:
 			out = a.receive(now, e.From, readRequest(e.Data), out)
 		case strategy.Persisted:
-			out = a.grant(a.number[e.ID], out)
+			out = a.grant(a.hostByID[e.ID], out)
 		case strategy.Fired:
-			h := a.number[e.Timer]
-			a.open[h].left = slices.Clone(a.nodes)
-			out = a.ask(now, h, out)
+			h := a.hostByID[e.Timer]
+			a.open[h].untried = slices.Clone(a.nodes)
+			out = a.askNext(now, h, out)
 		}
 	}
 	return out
 }
 
-func (a *askedControl) receive(now time.Time, from strategy.Node, r hostRequest,
+func (a *plainControl) receive(now time.Time, from strategy.Node, r hostRequest,
 	out []strategy.Action) []strategy.Action {
 	if owner := a.knownOwners[r.host]; owner != "" {
 		return append(out, hostRequest{reqOwner, r.host, owner}.to(from))
@@ -107,55 +107,55 @@ func (a *askedControl) receive(now time.Time, from strategy.Node, r hostRequest,
 	o := a.open[r.host]
 	switch {
 	case r.kind == reqWant && o == nil:
-		o = &openHost{want: []strategy.Node{from}, timeout: a.timeout, left: slices.Clone(a.nodes)}
+		o = &openHost{waiting: []strategy.Node{from}, timeout: a.timeout, untried: slices.Clone(a.nodes)}
 		a.open[r.host] = o
 		return a.askNode(from, r.host, o, out)
 	case r.kind == reqWant:
-		o.want = append(o.want, from)
+		o.waiting = append(o.waiting, from)
 		return out
 	case r.kind == reqFailed:
-		return a.ask(now, r.host, out)
+		return a.askNext(now, r.host, out)
 	}
-	o.claimed = from
+	o.claimant = from
 	a.entries++
-	return append(out, strategy.Persist{ID: a.about(r.host), After: a.entries - 1})
+	return append(out, strategy.Persist{ID: a.newID(r.host), After: a.entries - 1})
 }
 
-// about makes a number for what is to come back about a host.
-func (a *askedControl) about(host string) uint64 {
+// newID makes a number for what is to come back about a host.
+func (a *plainControl) newID(host string) uint64 {
 	a.last++
-	a.number[a.last] = host
+	a.hostByID[a.last] = host
 	return a.last
 }
 
-// ask asks the next node, or parks the host.
-func (a *askedControl) ask(now time.Time, host string, out []strategy.Action) []strategy.Action {
+// askNext asks the next node, or parks the host.
+func (a *plainControl) askNext(now time.Time, host string, out []strategy.Action) []strategy.Action {
 	o := a.open[host]
-	if len(o.left) > 0 {
-		least := slices.MinFunc(o.left, func(m, n strategy.Node) int { return a.owns[m] - a.owns[n] })
+	if len(o.untried) > 0 {
+		least := slices.MinFunc(o.untried, func(m, n strategy.Node) int { return a.owns[m] - a.owns[n] })
 		return a.askNode(least, host, o, out)
 	}
 	wait := 2 * o.timeout << min(o.round, 6)
 	o.round++
 	o.timeout += o.timeout / 2
-	return append(out, strategy.Timer{Timer: a.about(host), At: now.Add(wait)})
+	return append(out, strategy.Timer{Timer: a.newID(host), At: now.Add(wait)})
 }
 
-func (a *askedControl) askNode(n strategy.Node, host string, o *openHost, out []strategy.Action) []strategy.Action {
-	o.left = slices.DeleteFunc(o.left, func(l strategy.Node) bool { return l == n })
+func (a *plainControl) askNode(n strategy.Node, host string, o *openHost, out []strategy.Action) []strategy.Action {
+	o.untried = slices.DeleteFunc(o.untried, func(l strategy.Node) bool { return l == n })
 	return append(out, hostRequest{reqLong, host, strategy.Node(o.timeout.String())}.to(n))
 }
 
 // grant gives a host to the node that reached it, and tells all who asked.
-func (a *askedControl) grant(host string, out []strategy.Action) []strategy.Action {
+func (a *plainControl) grant(host string, out []strategy.Action) []strategy.Action {
 	o := a.open[host]
 	delete(a.open, host)
-	a.knownOwners[host] = o.claimed
-	a.owns[o.claimed]++
-	r := hostRequest{reqOwner, host, o.claimed}
-	out = append(out, r.to(o.claimed))
-	for _, n := range o.want {
-		if n != o.claimed {
+	a.knownOwners[host] = o.claimant
+	a.owns[o.claimant]++
+	r := hostRequest{reqOwner, host, o.claimant}
+	out = append(out, r.to(o.claimant))
+	for _, n := range o.waiting {
+		if n != o.claimant {
 			out = append(out, r.to(n))
 		}
 	}

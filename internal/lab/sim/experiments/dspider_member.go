@@ -17,7 +17,7 @@ import (
 // world, because an answer that is late would be asked for again, and words that only say that the control unit is
 // there would hide those that are counted.
 func (d *DSpider) hubs(s Setting, nodes []strategy.Node) (all []strategy.Strategy) {
-	message, timeout := ticks(d.net(s.Place).Message), ticks(s.Timeout)
+	message, timeout := ticks(d.net(s.Network).Message), ticks(s.Timeout)
 	for _, self := range nodes {
 		all = append(all, hub.New(hub.Config{Config: central.Config{Self: self, GatherTime: -1, Timeout: timeout,
 			MaxTimeout: max(4*timeout, ticks(float64(2*d.Delays))),
@@ -29,40 +29,40 @@ func (d *DSpider) hubs(s Setting, nodes []strategy.Node) (all []strategy.Strateg
 
 // A membership is the epochs by which hosts move.
 type membership struct {
-	members        []strategy.Member
-	epoch, settled uint64
-	moves          []strategy.Move // under this epoch
-	next           []strategy.Move // under the next one
-	booked         int             // nodes
+	members          []strategy.Member
+	epoch, finalized uint64
+	moves            []strategy.Move // under this epoch
+	next             []strategy.Move // under the next one
+	acked            int             // nodes
 }
 
 func newMembership(names []strategy.Node) (m membership) {
 	for i, n := range names {
 		m.members = append(m.members, strategy.Member{Node: n, Slot: i})
 	}
-	m.epoch, m.settled = 1, 1
+	m.epoch, m.finalized = 1, 1
 	return m
 }
 
 func (m *membership) event() strategy.Members {
-	return strategy.Members{Epoch: m.epoch, Settled: m.settled, Members: m.members, Moves: m.moves}
+	return strategy.Members{Epoch: m.epoch, Settled: m.finalized, Members: m.members, Moves: m.moves}
 }
 
-// write adds an entry to the log, if the writer has read all that is there.
+// startEntry adds an entry to the log, if the writer has read all that is there.
 func (w *spiderWorld) write(who int, a strategy.Persist) {
 	e := strategy.Persisted{ID: a.ID, State: strategy.Stale}
 	if a.After == uint64(len(w.log)) {
 		w.log = append(w.log, slices.Clone(a.Data))
 		e.State, e.Number = strategy.Durable, uint64(len(w.log))
 	}
-	w.after(w.persist, happening{what: hTold, party: int32(who), event: e})
+	w.after(w.persist, spiderEvent{kind: hDeliver, party: int32(who), event: e})
 }
 
 func (w *spiderWorld) read(who int, after uint64) {
 	for i := after; i < uint64(len(w.log)); i++ {
-		w.after(w.persist, happening{what: hTold, party: int32(who), event: strategy.LogEntry{Number: i + 1, Data: w.log[i]}})
+		w.after(w.persist, spiderEvent{kind: hDeliver, party: int32(who), event: strategy.LogEntry{Number: i + 1, Data: w.log[i]}})
 	}
-	w.after(w.persist, happening{what: hTold, party: int32(who), event: strategy.LogEnd{Last: uint64(len(w.log))}})
+	w.after(w.persist, spiderEvent{kind: hDeliver, party: int32(who), event: strategy.LogEnd{Last: uint64(len(w.log))}})
 }
 
 // handOver moves hosts under the next epoch, which begins when the last one is settled.
@@ -75,14 +75,14 @@ func (w *spiderWorld) handOver(who int, a strategy.HandOver) {
 
 func (w *spiderWorld) nextEpoch() {
 	m := &w.member
-	if m.epoch != m.settled || len(m.next) == 0 {
+	if m.epoch != m.finalized || len(m.next) == 0 {
 		return
 	}
 	m.epoch++
-	m.moves, m.next, m.booked = m.next, nil, 0
+	m.moves, m.next, m.acked = m.next, nil, 0
 	w.announce(m.event(), w.message)
 	for _, move := range m.moves {
-		w.after(2*w.message, happening{what: hMoved, party: int32(w.index[move.To]), host: w.hosts[move.Host],
+		w.after(2*w.message, spiderEvent{kind: hMoved, party: int32(w.index[move.To]), host: w.hosts[move.Host],
 			place: int32(w.index[move.From])})
 	}
 	w.announce(strategy.TransfersComplete{Epoch: m.epoch}, 2*w.message)
@@ -90,35 +90,35 @@ func (w *spiderWorld) nextEpoch() {
 
 func (w *spiderWorld) announce(e strategy.Event, after time.Duration) {
 	for i := range w.nodes {
-		w.after(after, happening{what: hTold, party: int32(i), event: e})
+		w.after(after, spiderEvent{kind: hDeliver, party: int32(i), event: e})
 	}
 }
 
 func (w *spiderWorld) moved(from, to *spiderNode, h int32) {
 	from.waiting = slices.DeleteFunc(from.waiting, func(o int32) bool { return o == h })
-	to.met[h] = true
+	to.known[h] = true
 	if to.listed[h] {
 		return // it had the host already
 	}
-	to.files[h] = max(to.files[h], from.files[h])
+	to.taken[h] = max(to.taken[h], from.taken[h])
 	if !slices.Contains(to.waiting, h) {
 		to.waiting = append(to.waiting, h)
 	}
-	w.tell(to.id, strategy.Held{Hosts: []string{w.web.names[h]}})
-	w.decide(to.id)
-	w.changed(to)
+	w.deliver(to.id, strategy.Held{Hosts: []string{w.web.names[h]}})
+	w.step(to.id)
+	w.retryWaiting(to)
 }
 
-// booking counts who knows of all that has moved.
-func (w *spiderWorld) booking(epoch uint64) {
+// acknowledge counts who knows of all that has moved.
+func (w *spiderWorld) acknowledge(epoch uint64) {
 	m := &w.member
-	if epoch != m.epoch || m.epoch == m.settled {
+	if epoch != m.epoch || m.epoch == m.finalized {
 		return
 	}
-	if m.booked++; m.booked < len(w.nodes) {
+	if m.acked++; m.acked < len(w.nodes) {
 		return
 	}
-	m.settled, m.moves = m.epoch, nil
+	m.finalized, m.moves = m.epoch, nil
 	w.announce(m.event(), w.message)
 	w.nextEpoch()
 }
@@ -143,9 +143,9 @@ func (d *DSpider) deciders(s Setting, nodes []strategy.Node, control strategy.No
 		return append(all, &paperControl{knownOwners{}, nodes})
 	case d.Decider == ByPlain:
 		for _, self := range nodes {
-			all = append(all, &askingNode{knownOwners{}, self, control})
+			all = append(all, &plainNode{knownOwners{}, self, control})
 		}
-		return append(all, newAskedControl(nodes, timeout))
+		return append(all, newPlainControl(nodes, timeout))
 	}
 	return d.hubs(s, nodes)
 }

@@ -11,25 +11,25 @@ type spiderNode struct {
 	id      int
 	list    hostList
 	turns   bool
-	met     []bool  // hosts that it knows the names of
+	known   []bool  // hosts that it knows the names of
 	listed  []bool  // hosts that are in the list, or were until all was fetched
 	reached []bool  // hosts that it had a connection to
-	files   []int32 // that it took of each host
+	taken   []int32 // that it took of each host
 	waiting []int32 // hosts that nobody is known to own
-	places  []fetching
+	places  []fetchSlot
 	idle    []int
 }
 
-// fetching is what a place is at.
-type fetching struct {
-	host, file int32
-	since      time.Duration // that the file comes
+// fetchSlot is what a place is at.
+type fetchSlot struct {
+	host, file    int32
+	transferStart time.Duration // that the file comes
 }
 
 func newSpiderNode(id, places int, turns bool, hosts int) *spiderNode {
-	n := &spiderNode{id: id, turns: turns, met: make([]bool, hosts), listed: make([]bool, hosts),
+	n := &spiderNode{id: id, turns: turns, known: make([]bool, hosts), listed: make([]bool, hosts),
 		reached: make([]bool, hosts),
-		files:   make([]int32, hosts), places: make([]fetching, places)}
+		taken:   make([]int32, hosts), places: make([]fetchSlot, places)}
 	for i := range places {
 		n.idle = append(n.idle, places-1-i)
 	}
@@ -55,19 +55,19 @@ func (l *hostList) unpop(h int32) {
 	l.hosts[l.head] = h
 }
 
-func (w *spiderWorld) meet(n *spiderNode, h int32) {
-	if n.met[h] {
+func (w *spiderWorld) addHost(n *spiderNode, h int32) {
+	if n.known[h] {
 		return
 	}
-	n.met[h] = true
+	n.known[h] = true
 	if !w.route(n, h) {
 		n.waiting = append(n.waiting, h)
-		w.tell(n.id, strategy.OwnersNeeded{Hosts: []string{w.web.names[h]}})
+		w.deliver(n.id, strategy.OwnersNeeded{Hosts: []string{w.web.names[h]}})
 	}
 }
 
-// enlist puts a host in turn, unless it is: what comes to a node that has it is a stray copy.
-func (n *spiderNode) enlist(h int32) {
+// enqueue puts a host in turn, unless it is: what comes to a node that has it is a stray copy.
+func (n *spiderNode) enqueue(h int32) {
 	if !n.listed[h] {
 		n.listed[h] = true
 		n.list.push(h)
@@ -76,22 +76,22 @@ func (n *spiderNode) enlist(h int32) {
 
 // route gives a host to its owner, if it is known who that is.
 func (w *spiderWorld) route(n *spiderNode, h int32) bool {
-	owner, state := w.parties[n.id].strategy.View().Owner(w.web.names[h])
+	owner, state := w.participants[n.id].strategy.View().Owner(w.web.names[h])
 	to := w.index[owner]
 	if state == strategy.Unknown || state == strategy.Parked && to == n.id {
 		return false
 	}
 	if to == n.id {
-		n.enlist(h)
-	} else if w.set.Mode == AsKumo {
+		n.enqueue(h)
+	} else if w.setting.Mode == AsKumo {
 		w.sum.links++
-		w.after(w.message, happening{what: hLink, party: int32(to), host: h})
+		w.after(w.message, spiderEvent{kind: hLink, party: int32(to), host: h})
 	}
 	return true
 }
 
-func (w *spiderWorld) changed(n *spiderNode) {
-	if w.set.Mode == AsPaper { // what it may take it was told to probe
+func (w *spiderWorld) retryWaiting(n *spiderNode) {
+	if w.setting.Mode == AsPaper { // what it may take it was told to probe
 		n.waiting = n.waiting[:0]
 		return
 	}
@@ -107,7 +107,7 @@ func (w *spiderWorld) changed(n *spiderNode) {
 
 func (w *spiderWorld) fetch(n *spiderNode) {
 	for len(n.idle) > 0 {
-		f, ok := w.pick(n)
+		f, ok := w.nextFile(n)
 		if !ok {
 			return
 		}
@@ -118,18 +118,18 @@ func (w *spiderWorld) fetch(n *spiderNode) {
 	}
 }
 
-// pick takes the next file of the host whose turn it is. What a host has besides its first file that one tells.
-func (w *spiderWorld) pick(n *spiderNode) (f fetching, ok bool) {
+// nextFile takes the next file of the host whose turn it is. What a host has besides its first file that one tells.
+func (w *spiderWorld) nextFile(n *spiderNode) (f fetchSlot, ok bool) {
 	for !n.list.empty() {
 		h := n.list.pop()
 		if !w.mine(n, h) {
 			w.release(n, h)
 			continue
 		}
-		f = fetching{host: h, file: w.web.first[h] + n.files[h]}
-		n.files[h]++
-		if n.files[h] > 1 {
-			w.again(n, h)
+		f = fetchSlot{host: h, file: w.web.first[h] + n.taken[h]}
+		n.taken[h]++
+		if n.taken[h] > 1 {
+			w.requeue(n, h)
 		}
 		return f, true
 	}
@@ -140,21 +140,21 @@ func (w *spiderWorld) pick(n *spiderNode) (f fetching, ok bool) {
 // dropped.
 func (w *spiderWorld) release(n *spiderNode, h int32) {
 	n.listed[h] = false
-	if w.set.Mode == AsKumo {
+	if w.setting.Mode == AsKumo {
 		n.waiting = append(n.waiting, h)
-		w.tell(n.id, strategy.Held{Hosts: []string{w.web.names[h]}})
+		w.deliver(n.id, strategy.Held{Hosts: []string{w.web.names[h]}})
 	}
 }
 
 func (w *spiderWorld) mine(n *spiderNode, h int32) bool {
-	owner, state := w.parties[n.id].strategy.View().Owner(w.web.names[h])
+	owner, state := w.participants[n.id].strategy.View().Owner(w.web.names[h])
 	return state == strategy.Owned && w.index[owner] == n.id
 }
 
 // again has a host that has more files stay in turn.
-func (w *spiderWorld) again(n *spiderNode, h int32) {
+func (w *spiderWorld) requeue(n *spiderNode, h int32) {
 	switch {
-	case w.web.first[h]+n.files[h] == w.web.first[h+1]:
+	case w.web.first[h]+n.taken[h] == w.web.first[h+1]:
 	case n.turns:
 		n.list.push(h)
 	default:
@@ -164,48 +164,48 @@ func (w *spiderWorld) again(n *spiderNode, h int32) {
 
 func (w *spiderWorld) connect(n *spiderNode, place int) {
 	h := n.places[place].host
-	delay, limit := ticks(float64(w.web.delay[n.id][h])), ticks(w.set.Timeout)
-	next := happening{what: hConnected, party: int32(n.id), place: int32(place)}
-	if delay > limit && !n.reached[h] && w.set.Mode == AsPaper {
-		delay, next.what = limit, hTimedOut
+	delay, limit := ticks(float64(w.web.delay[n.id][h])), ticks(w.setting.Timeout)
+	next := spiderEvent{kind: hConnected, party: int32(n.id), place: int32(place)}
+	if delay > limit && !n.reached[h] && w.setting.Mode == AsPaper {
+		delay, next.kind = limit, hTimedOut
 	}
 	w.after(delay, next)
 }
 
 func (w *spiderWorld) downloaded(n *spiderNode, place int) {
 	f := n.places[place]
-	w.ended = w.now
+	w.lastActivity = w.now
 	w.sum.downloads++
-	w.sum.moving += w.now - f.since
+	w.sum.moving += w.now - f.transferStart
 	w.sum.units += float64(w.web.size[f.file])
 	if w.fetched[f.file] == 0 {
 		w.sum.distinct++
 	}
 	w.fetched[f.file] = min(w.fetched[f.file], 254) + 1
 	if f.file == w.web.first[f.host] {
-		w.again(n, f.host)
+		w.requeue(n, f.host)
 	}
 	if !n.reached[f.host] {
 		n.reached[f.host] = true
-		w.tell(n.id, strategy.ProbeResult{Host: w.web.names[f.host], OK: true,
+		w.deliver(n.id, strategy.ProbeResult{Host: w.web.names[f.host], OK: true,
 			Connect: ticks(float64(w.web.delay[n.id][f.host]))})
 	}
 	if to := w.web.link[f.file]; to >= 0 {
-		w.meet(n, to)
+		w.addHost(n, to)
 	}
 	w.free(n, place)
 }
 
 func (w *spiderWorld) timedOut(n *spiderNode, place int) {
-	limit := ticks(w.set.Timeout)
+	limit := ticks(w.setting.Timeout)
 	w.sum.timedOut += limit
-	w.ended = w.now
-	w.tell(n.id, strategy.ProbeResult{Host: w.web.names[n.places[place].host], Connect: limit})
+	w.lastActivity = w.now
+	w.deliver(n.id, strategy.ProbeResult{Host: w.web.names[n.places[place].host], Connect: limit})
 	w.free(n, place)
 }
 
 func (w *spiderWorld) free(n *spiderNode, place int) {
 	n.idle = append(n.idle, place)
-	w.decide(n.id)
+	w.step(n.id)
 	w.fetch(n)
 }

@@ -29,14 +29,14 @@ type scaleRun struct {
 
 // A scaleNode fetches.
 type scaleNode struct {
-	stock  int // pages that it owns and has not fetched
-	before int // pages to fetch before one names a host; fetching has stopped if none is in stock
-	idle   bool
-	asks   [][]want // by control unit, that are being gathered
+	pending    int // pages that it owns and has not fetched
+	untilFound int // pages to fetch before one names a host; fetching has stopped if none is in stock
+	idle       bool
+	gathered   [][]ownerRequest // by control unit, that are being gathered
 }
 
 // A want is a host that a node wants to know the owner of.
-type want struct {
+type ownerRequest struct {
 	node, host int32
 	found      time.Duration
 	granted    bool
@@ -46,7 +46,7 @@ type want struct {
 type controlUnit struct {
 	jobs    queue.FIFO[job]
 	working bool
-	claims  queue.FIFO[want]
+	claims  queue.FIFO[ownerRequest]
 	writing int // how many are being written
 	worked  time.Duration
 	wrote   time.Duration
@@ -54,42 +54,42 @@ type controlUnit struct {
 
 // A job is a message that comes or goes.
 type job struct {
-	wants  []want
-	answer bool
+	requests []ownerRequest
+	answer   bool
 }
 
 // A scaleEvent is something that is due.
 type scaleEvent struct {
-	what  uint8
-	who   int32 // a node or a control unit
-	unit  int32
-	wants []want
+	kind     uint8
+	who      int32 // a node or a control unit
+	unit     int32
+	requests []ownerRequest
 }
 
 const (
-	eFound    uint8 = iota // a node has fetched a page that names a host
-	eDry                   // a node has fetched all it had
-	eAsk                   // it asks what it has gathered
-	eCome                  // that comes to the control unit
-	eWorked                // the processor has done a job
-	eWritten               // the log has an entry
-	eAnswered              // an answer comes to a node
+	eHostFound    uint8 = iota // a node has fetched a page that names a host
+	eOutOfPages                // a node has fetched all it had
+	eSendGathered              // it asks what it has gathered
+	eArrived                   // that comes to the control unit
+	eWorked                    // the processor has done a job
+	eWritten                   // the log has an entry
+	eAnswered                  // an answer comes to a node
 )
 
 func (s Scale) row(ctx context.Context, nodes int, v Variant) (ScaleRow, error) {
 	r := &scaleRun{Scale: s, variant: v, rng: rand.New(rand.NewPCG(s.Seed, uint64(nodes))),
 		nodes: make([]scaleNode, nodes),
-		units: make([]controlUnit, 1), owned: make([]bool, s.Hosts), from: s.Warm, until: s.Warm + s.Time}
+		units: make([]controlUnit, 1), owned: make([]bool, s.Hosts), from: s.WarmUp, until: s.WarmUp + s.Time}
 	if v == Sharded {
 		r.units = make([]controlUnit, s.Shards)
 	}
 	for i := range r.nodes {
 		n := &r.nodes[i]
-		n.asks, n.stock = make([][]want, len(r.units)), s.Start*s.Pages
+		n.gathered, n.pending = make([][]ownerRequest, len(r.units)), s.Start*s.Pages
 		for range s.Start {
 			r.owned[r.rng.IntN(s.Hosts)] = true
 		}
-		n.before = r.gap()
+		n.untilFound = r.drawGap()
 		r.fetch(int32(i))
 	}
 	for i := 0; r.agenda.Next() <= r.until; i++ {
@@ -97,93 +97,93 @@ func (s Scale) row(ctx context.Context, nodes int, v Variant) (ScaleRow, error) 
 			return ScaleRow{}, ctx.Err()
 		}
 		r.now = r.agenda.Next()
-		r.happen(r.agenda.Take())
+		r.handle(r.agenda.Take())
 	}
 	return r.result(), nil
 }
 
-// gap draws how many pages there are until one names a host.
-func (r *scaleRun) gap() int {
+// drawGap draws how many pages there are until one names a host.
+func (r *scaleRun) drawGap() int {
 	return 1 + int(r.rng.ExpFloat64()*max(0, 1/r.Found-1))
 }
 
 // fetch lets a node fetch on until a page names a host, or it has none left.
 func (r *scaleRun) fetch(node int32) {
 	n := &r.nodes[node]
-	take, what := n.before, eFound
-	if n.stock < take {
-		take, what = n.stock, eDry
+	take, what := n.untilFound, eHostFound
+	if n.pending < take {
+		take, what = n.pending, eOutOfPages
 	}
-	n.stock -= take
-	n.before -= take
+	n.pending -= take
+	n.untilFound -= take
 	n.idle = take == 0
 	if n.idle {
 		return
 	}
 	end := r.now + time.Duration(float64(take)/r.Speed*float64(time.Second))
-	r.pages += r.within(r.now, end).Seconds() * r.Speed
-	r.agenda.Put(end, scaleEvent{what: what, who: node})
+	r.pages += r.measuredTime(r.now, end).Seconds() * r.Speed
+	r.agenda.Put(end, scaleEvent{kind: what, who: node})
 }
 
-// within is how much of a time lies where figures are taken.
-func (r *scaleRun) within(from, to time.Duration) time.Duration {
+// measuredTime is how much of a time lies where figures are taken.
+func (r *scaleRun) measuredTime(from, to time.Duration) time.Duration {
 	return max(0, min(to, r.until)-max(from, r.from))
 }
 
-func (r *scaleRun) happen(e scaleEvent) {
-	switch e.what {
-	case eFound:
-		r.found(e.who)
-		r.nodes[e.who].before = r.gap()
+func (r *scaleRun) handle(e scaleEvent) {
+	switch e.kind {
+	case eHostFound:
+		r.requestOwner(e.who)
+		r.nodes[e.who].untilFound = r.drawGap()
 		r.fetch(e.who)
-	case eDry:
+	case eOutOfPages:
 		r.fetch(e.who)
-	case eAsk:
+	case eSendGathered:
 		n := &r.nodes[e.who]
-		r.send(e.unit, n.asks[e.unit])
-		n.asks[e.unit] = nil
-	case eCome:
-		r.enqueue(e.unit, job{wants: e.wants})
+		r.send(e.unit, n.gathered[e.unit])
+		n.gathered[e.unit] = nil
+	case eArrived:
+		r.enqueue(e.unit, job{requests: e.requests})
 	case eWorked:
-		r.worked(e.unit)
+		r.finishJob(e.unit)
 	case eWritten:
-		r.written(e.unit)
+		r.finishEntry(e.unit)
 	case eAnswered:
-		r.answered(e.wants)
+		r.deliverAnswer(e.requests)
 	}
 }
 
 // found has a node ask for a host: at once, or with what it finds until it asks.
-func (r *scaleRun) found(node int32) {
+func (r *scaleRun) requestOwner(node int32) {
 	host := int32(r.rng.IntN(r.Hosts))
-	w := want{node: node, host: host, found: r.now}
+	w := ownerRequest{node: node, host: host, found: r.now}
 	unit := host % int32(len(r.units))
 	if r.now >= r.from {
 		r.offers++
 	}
 	if r.variant == Single {
-		r.send(unit, []want{w})
+		r.send(unit, []ownerRequest{w})
 		return
 	}
-	asks := &r.nodes[node].asks[unit]
+	asks := &r.nodes[node].gathered[unit]
 	*asks = append(*asks, w)
 	if len(*asks) == 1 {
-		r.agenda.Put(r.now+r.Gather, scaleEvent{what: eAsk, who: node, unit: unit})
+		r.agenda.Put(r.now+r.Gather, scaleEvent{kind: eSendGathered, who: node, unit: unit})
 	}
 }
 
-func (r *scaleRun) send(unit int32, wants []want) {
-	r.agenda.Put(r.now+r.Delay, scaleEvent{what: eCome, unit: unit, wants: wants})
+func (r *scaleRun) send(unit int32, wants []ownerRequest) {
+	r.agenda.Put(r.now+r.Delay, scaleEvent{kind: eArrived, unit: unit, requests: wants})
 }
 
 func (r *scaleRun) enqueue(unit int32, j job) {
 	u := &r.units[unit]
 	u.jobs.Push(j)
-	r.work(unit)
+	r.startJob(unit)
 }
 
-// work begins the next job, if there is one and the processor is free.
-func (r *scaleRun) work(unit int32) {
+// startJob begins the next job, if there is one and the processor is free.
+func (r *scaleRun) startJob(unit int32) {
 	u := &r.units[unit]
 	if u.working || u.jobs.Len() == 0 {
 		return
@@ -191,25 +191,25 @@ func (r *scaleRun) work(unit int32) {
 	j := u.jobs.First()
 	cost := r.Message
 	if !j.answer {
-		cost += time.Duration(len(j.wants)) * r.Claim
+		cost += time.Duration(len(j.requests)) * r.Claim
 	}
 	u.working = true
-	u.worked += r.within(r.now, r.now+cost)
-	r.agenda.Put(r.now+cost, scaleEvent{what: eWorked, unit: unit})
+	u.worked += r.measuredTime(r.now, r.now+cost)
+	r.agenda.Put(r.now+cost, scaleEvent{kind: eWorked, unit: unit})
 }
 
-// worked sends an answer, or looks in the table: what has an owner is answered, the rest written down first.
-func (r *scaleRun) worked(unit int32) {
+// finishJob sends an answer, or looks in the table: what has an owner is answered, the rest written down first.
+func (r *scaleRun) finishJob(unit int32) {
 	u := &r.units[unit]
 	j := u.jobs.Pop()
 	u.working = false
 	if j.answer {
-		r.agenda.Put(r.now+r.Delay, scaleEvent{what: eAnswered, wants: j.wants})
-		r.work(unit)
+		r.agenda.Put(r.now+r.Delay, scaleEvent{kind: eAnswered, requests: j.requests})
+		r.startJob(unit)
 		return
 	}
-	var known []want
-	for _, w := range j.wants {
+	var known []ownerRequest
+	for _, w := range j.requests {
 		if r.owned[w.host] {
 			known = append(known, w)
 			continue
@@ -220,12 +220,12 @@ func (r *scaleRun) worked(unit int32) {
 	if known != nil {
 		r.enqueue(unit, job{known, true})
 	}
-	r.write(unit)
-	r.work(unit)
+	r.startEntry(unit)
+	r.startJob(unit)
 }
 
-// write begins an entry of the log, if something waits for it and none is under way.
-func (r *scaleRun) write(unit int32) {
+// startEntry begins an entry of the log, if something waits for it and none is under way.
+func (r *scaleRun) startEntry(unit int32) {
 	u := &r.units[unit]
 	if u.writing > 0 || u.claims.Len() == 0 {
 		return
@@ -234,40 +234,40 @@ func (r *scaleRun) write(unit int32) {
 	if r.variant == Single {
 		u.writing = 1
 	}
-	u.wrote += r.within(r.now, r.now+r.Persist)
-	r.agenda.Put(r.now+r.Persist, scaleEvent{what: eWritten, unit: unit})
+	u.wrote += r.measuredTime(r.now, r.now+r.Persist)
+	r.agenda.Put(r.now+r.Persist, scaleEvent{kind: eWritten, unit: unit})
 }
 
-// written answers the claims of an entry, each node in one message.
-func (r *scaleRun) written(unit int32) {
+// finishEntry answers the claims of an entry, each node in one message.
+func (r *scaleRun) finishEntry(unit int32) {
 	u := &r.units[unit]
-	var done []want
+	var done []ownerRequest
 	for range u.writing {
 		done = append(done, u.claims.Pop())
 	}
 	u.writing = 0
-	slices.SortStableFunc(done, func(a, b want) int { return int(a.node - b.node) })
+	slices.SortStableFunc(done, func(a, b ownerRequest) int { return int(a.node - b.node) })
 	for len(done) > 0 {
-		end := slices.IndexFunc(done, func(w want) bool { return w.node != done[0].node })
+		end := slices.IndexFunc(done, func(w ownerRequest) bool { return w.node != done[0].node })
 		if end < 0 {
 			end = len(done)
 		}
 		r.enqueue(unit, job{done[:end:end], true})
 		done = done[end:]
 	}
-	r.write(unit)
+	r.startEntry(unit)
 }
 
-func (r *scaleRun) answered(wants []want) {
+func (r *scaleRun) deliverAnswer(wants []ownerRequest) {
 	for _, w := range wants {
 		if r.now >= r.from {
 			r.delays = append(r.delays, r.now-w.found)
 		}
 		if w.granted {
-			r.nodes[w.node].stock += r.Pages
+			r.nodes[w.node].pending += r.Pages
 		}
 	}
-	if node := wants[0].node; r.nodes[node].idle && r.nodes[node].stock > 0 {
+	if node := wants[0].node; r.nodes[node].idle && r.nodes[node].pending > 0 {
 		r.fetch(node)
 	}
 }
@@ -276,7 +276,7 @@ func (r *scaleRun) result() ScaleRow {
 	seconds := r.Time.Seconds()
 	row := ScaleRow{Nodes: len(r.nodes), Variant: r.variant, Offered: float64(r.offers) / seconds,
 		Answered: float64(len(r.delays)) / seconds,
-		Behind:   r.offers - len(r.delays), Capacity: math.Min(1, r.pages/(r.Speed*seconds*float64(len(r.nodes))))}
+		Backlog:  r.offers - len(r.delays), Capacity: math.Min(1, r.pages/(r.Speed*seconds*float64(len(r.nodes))))}
 	for i := range r.units {
 		row.Processor += r.units[i].worked.Seconds() / seconds / float64(len(r.units))
 		row.Log += r.units[i].wrote.Seconds() / seconds / float64(len(r.units))

@@ -24,7 +24,7 @@ type Scale struct {
 	Persist   time.Duration // until an entry is in the log
 	Delay     time.Duration // of a message on its way
 	Gather    time.Duration // that a node waits for more to ask, with batches
-	Warm      time.Duration // before figures are taken
+	WarmUp    time.Duration // before figures are taken
 	Time      time.Duration // for which they are
 	Seed      uint64
 	mostWants int // in a run that looks for the limit
@@ -35,7 +35,7 @@ func ScaleOfPaper() Scale {
 	return Scale{Hosts: 1_000_000, Nodes: []int{10, 20, 50, 100, 200, 500, 1000}, Speed: 500, Pages: 500, Found: 0.01,
 		Start: 3, Shards: 4,
 		Claim: 5 * time.Microsecond, Message: 20 * time.Microsecond, Persist: 2 * time.Millisecond, Delay: time.Millisecond,
-		Gather: 50 * time.Millisecond, Warm: 10 * time.Second, Time: 20 * time.Second, Seed: 1, mostWants: 100_000}
+		Gather: 50 * time.Millisecond, WarmUp: 10 * time.Second, Time: 20 * time.Second, Seed: 1, mostWants: 100_000}
 }
 
 // A Variant is a way to build the control unit.
@@ -59,7 +59,7 @@ type ScaleRow struct {
 	Variant     Variant
 	Offered     float64       // claims a second that nodes make
 	Answered    float64       // that are answered
-	Behind      int           // more claims were made than answered
+	Backlog     int           // more claims were made than answered
 	Median, P99 time.Duration // from finding a host until the answer is there
 	Processor   float64       // part of the time that it works, on average over control units
 	Log         float64       // part of the time that an entry is under way
@@ -67,7 +67,7 @@ type ScaleRow struct {
 }
 
 // Saturated reports whether more is asked than can be answered; some are always under way.
-func (r *ScaleRow) Saturated() bool { return r.Answered < 0.95*r.Offered && r.Behind > 30 }
+func (r *ScaleRow) Saturated() bool { return r.Answered < 0.95*r.Offered && r.Backlog > 30 }
 
 // Limit is where a variant saturates.
 type Limit struct {
@@ -91,8 +91,8 @@ func (s Scale) Rows(ctx context.Context, progress func(done, of int)) (rows []Sc
 	return rows, nil
 }
 
-// mostScaleNodes is beyond what is looked for.
-const mostScaleNodes = 1 << 17
+// maxScaleNodes is beyond what is looked for.
+const maxScaleNodes = 1 << 17
 
 // Limits looks for where each variant saturates.
 func (s Scale) Limits(ctx context.Context) (all []Limit, err error) {
@@ -108,7 +108,7 @@ func (s Scale) Limits(ctx context.Context) (all []Limit, err error) {
 
 func (s Scale) limit(ctx context.Context, v Variant) (Limit, error) {
 	saturated := func(n int) (bool, error) {
-		row, err := s.shorter(n).row(ctx, n, v)
+		row, err := s.shortened(n).row(ctx, n, v)
 		return row.Saturated(), err
 	}
 	good, bad := 0, 1
@@ -121,7 +121,7 @@ func (s Scale) limit(ctx context.Context, v Variant) (Limit, error) {
 			break
 		}
 		good, bad = bad, 2*bad
-		if bad > mostScaleNodes || s.Start*bad > s.Hosts/2 {
+		if bad > maxScaleNodes || s.Start*bad > s.Hosts/2 {
 			return Limit{v, good, true}, nil
 		}
 	}
@@ -140,14 +140,14 @@ func (s Scale) limit(ctx context.Context, v Variant) (Limit, error) {
 	return Limit{v, bad, false}, nil
 }
 
-// shorter is the same for less time, so that a run with many nodes takes no longer than one with few, and with so many
+// shortened is the same for less time, so that a run with many nodes takes no longer than one with few, and with so many
 // hosts that they do not come to an end.
-func (s Scale) shorter(nodes int) Scale {
+func (s Scale) shortened(nodes int) Scale {
 	rate := s.Speed * s.Found * float64(nodes)
 	most := time.Duration(float64(s.mostWants) / rate * float64(time.Second))
 	least := 4*(s.Gather+s.Persist+s.Delay) + time.Second
 	s.Time = max(least, min(s.Time, most/2))
-	s.Warm = max(least, min(s.Warm, most/2))
+	s.WarmUp = max(least, min(s.WarmUp, most/2))
 	return s
 }
 
@@ -185,15 +185,15 @@ func ScalePicture(rows []ScaleRow, shards int) *Picture {
 			panel.Curves.add(name, float64(r.Nodes), p.of(r))
 		}
 		if p.title == "claims answered" {
-			panel.Curves = append(panel.Curves, offered(rows))
+			panel.Curves = append(panel.Curves, offeredCurve(rows))
 		}
 		pic.Panels = append(pic.Panels, panel)
 	}
 	return pic
 }
 
-// offered is what nodes ask with the variant that answers most.
-func offered(rows []ScaleRow) Curve {
+// offeredCurve is what nodes ask with the variant that answers most.
+func offeredCurve(rows []ScaleRow) Curve {
 	c := Curve{Name: "offered"}
 	for _, r := range rows {
 		if i := slices.Index(c.X, float64(r.Nodes)); i >= 0 {

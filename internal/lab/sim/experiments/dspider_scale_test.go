@@ -13,7 +13,7 @@ import (
 // quick takes figures for a few seconds.
 func quick() Scale {
 	s := ScaleOfPaper()
-	s.Nodes, s.Warm, s.Time, s.mostWants = []int{20, 400}, 4*time.Second, 4*time.Second, 20_000
+	s.Nodes, s.WarmUp, s.Time, s.mostWants = []int{20, 400}, 4*time.Second, 4*time.Second, 20_000
 	return s
 }
 
@@ -44,7 +44,7 @@ func TestScale(t *testing.T) {
 // TestScaleStarves: nodes that get too few hosts fetch as many pages as those have.
 func TestScaleStarves(t *testing.T) {
 	s := quick()
-	s.Nodes, s.Persist, s.Warm, s.Time = []int{50}, 50*time.Millisecond, 20*time.Second, 40*time.Second
+	s.Nodes, s.Persist, s.WarmUp, s.Time = []int{50}, 50*time.Millisecond, 20*time.Second, 40*time.Second
 	rows, err := s.Rows(t.Context(), func(int, int) {})
 	if err != nil {
 		t.Fatal(err)

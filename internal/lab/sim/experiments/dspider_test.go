@@ -15,8 +15,8 @@ import (
 
 // small is the paper's world with a tenth of its files.
 func small() DSpider {
-	d := Paper()
-	d.Files, d.Link, d.Runs, d.Nodes, d.Timeouts = 20_000, 0.1, 2, []int{3, 5, 7}, []float64{3, 6}
+	d := DSpiderOfPaper()
+	d.Files, d.LinkChance, d.Runs, d.Nodes, d.Timeouts = 20_000, 0.1, 2, []int{3, 5, 7}, []float64{3, 6}
 	return d
 }
 
@@ -35,7 +35,7 @@ func TestDSpiderConserves(t *testing.T) {
 	d := small()
 	d.Seed = 11
 	for _, decider := range []Decider{ByHub, ByPlain} {
-		d.Decider, d.Turns = decider, decider == ByPlain
+		d.Decider, d.RoundRobin = decider, decider == ByPlain
 		for _, p := range allRuns(t, d) {
 			for i, f := range p.Runs {
 				seed := d.Seed + uint64(i)
@@ -44,8 +44,8 @@ func TestDSpiderConserves(t *testing.T) {
 					t.Errorf("seed %d, %+v: %+v", seed, p.Setting, f)
 				case p.Mode == AsKumo && (f.Missed != 0 || f.Duplicate != 0):
 					t.Errorf("%v, seed %d, %+v: missed %v, fetched in vain %v", decider, seed, p.Setting, f.Missed, f.Duplicate)
-				case p.Mode == AsPaper && math.Abs(f.Missed-f.Unnear-f.Unfound) > 1e-9:
-					t.Errorf("seed %d, %+v: missed %v, though out of reach are %v and unnamed %v", seed, p.Setting, f.Missed, f.Unnear,
+				case p.Mode == AsPaper && math.Abs(f.Missed-f.Unreachable-f.Unfound) > 1e-9:
+					t.Errorf("seed %d, %+v: missed %v, though out of reach are %v and unnamed %v", seed, p.Setting, f.Missed, f.Unreachable,
 						f.Unfound)
 				}
 				if sum := f.Connect + f.Transfer + f.TimedOut + f.Idle; math.Abs(sum-1) > 1e-6 || f.LinkUse > 1+1e-6 {
@@ -77,10 +77,10 @@ func TestDSpiderOutOfReach(t *testing.T) {
 	d.Hosts, d.Files, d.Runs, d.Nodes, d.Timeouts, d.Decider = 2000, 20_000, 3, []int{1, 2, 3, 5}, []float64{5}, ByPlain
 	for _, p := range allRuns(t, d) {
 		want := 4. / 9
-		if p.Place == WAN {
+		if p.Network == WAN {
 			want = math.Pow(want, float64(p.Nodes))
 		}
-		got, _ := meanAndDeviation(p.Each(func(f *Figures) float64 { return f.Unnear }))
+		got, _ := meanAndDeviation(p.Each(func(f *Figures) float64 { return f.Unreachable }))
 		if bound := 4 * math.Sqrt(want*(1-want)/6000); math.Abs(got-want) > bound {
 			t.Errorf("%+v: %v of the hosts are out of reach, %v expected, within %v", p.Setting, got, want, bound)
 		}
@@ -91,10 +91,10 @@ func TestDSpiderOutOfReach(t *testing.T) {
 // bandwidth do.
 func TestDSpiderSpeed(t *testing.T) {
 	d := small()
-	d.Delays, d.Nodes, d.Timeouts, d.Few, d.Runs = 1, []int{1}, []float64{1}, 1, 1
+	d.Delays, d.Nodes, d.Timeouts, d.FewNodes, d.Runs = 1, []int{1}, []float64{1}, 1, 1
 	for _, p := range allRuns(t, d) {
 		f := p.Runs[0]
-		width := d.net(p.Place).Bandwidth
+		width := d.net(p.Network).Bandwidth
 		one := 5.5 / (1 + 5.5/width)
 		if p.Loading == OneByOne && math.Abs(f.Speed/one-1) > 0.02 {
 			t.Errorf("%+v: %v f/T, %v expected", p.Setting, f.Speed, one)
@@ -147,23 +147,23 @@ func TestDSpiderInterrupted(t *testing.T) {
 
 // TestPipe: transfers share the bandwidth while they run.
 func TestPipe(t *testing.T) {
-	p := newPipe(10)
+	p := newSharedLink(10)
 	p.begin(0, 20, 1)
 	p.begin(ticks(1), 10, 2) // 10 of the first are left: both end 2T later, but for rounding
 	p.begin(ticks(2), 5, 3)  // 5 each
 	var ends []float64
 	for range 3 {
-		at := p.ends
+		at := p.nextEnd
 		p.finish()
 		ends = append(ends, math.Round(1000*inTicks(at))/1000)
 	}
-	if want := []float64{3.5, 3.5, 3.5}; !reflect.DeepEqual(ends, want) || p.ends != forever ||
+	if want := []float64{3.5, 3.5, 3.5}; !reflect.DeepEqual(ends, want) || p.nextEnd != forever ||
 		math.Abs(p.moved-35) > 1e-6 {
 		t.Errorf("they ended at %v, not %v, and moved %v", ends, want, p.moved)
 	}
 	p.begin(ticks(10), 20, 4)
-	if math.Abs(inTicks(p.ends)-12) > 1e-6 {
-		t.Errorf("one alone takes until %vT", inTicks(p.ends))
+	if math.Abs(inTicks(p.nextEnd)-12) > 1e-6 {
+		t.Errorf("one alone takes until %vT", inTicks(p.nextEnd))
 	}
 }
 

@@ -19,13 +19,13 @@ func inTicks(d time.Duration) float64 { return float64(d) / float64(tick) }
 
 // A pipe is a link whose bandwidth is shared evenly by the transfers that run over it. What each of them has got since
 // it began is the growth of one sum, so that a transfer that comes or goes costs no look at the others.
-type pipe struct {
-	width float64 // f a T
-	got   float64 // f that a transfer has got that ran from the beginning until at
-	at    time.Duration
-	runs  queue.Heap[transfer]
-	ends  time.Duration // when the first of them ends, as things are
-	moved float64       // f in all
+type sharedLink struct {
+	bandwidth   float64 // f a T
+	perTransfer float64 // f that a transfer has got that ran from the beginning until at
+	at          time.Duration
+	transfers   queue.Heap[transfer]
+	nextEnd     time.Duration // when the first of them ends, as things are
+	moved       float64       // f in all
 }
 
 type transfer struct {
@@ -33,12 +33,12 @@ type transfer struct {
 	place int32   // who waits for it
 }
 
-func newPipe(width float64) *pipe { return &pipe{width: width, ends: forever} }
+func newSharedLink(width float64) *sharedLink { return &sharedLink{bandwidth: width, nextEnd: forever} }
 
-func (p *pipe) begin(now time.Duration, size float64, place int32) {
-	p.pass(now)
-	p.runs.Push(transfer{p.got + size, place})
-	p.plan()
+func (p *sharedLink) begin(now time.Duration, size float64, place int32) {
+	p.advance(now)
+	p.transfers.Push(transfer{p.perTransfer + size, place})
+	p.updateEnd()
 }
 
 // Before reports whether it ends first.
@@ -46,34 +46,34 @@ func (t transfer) Before(o transfer) bool {
 	return t.end < o.end || t.end == o.end && t.place < o.place
 }
 
-func (p *pipe) finish() (place int32) {
-	first := p.runs[0]
-	p.moved += float64(len(p.runs)) * (first.end - p.got)
-	p.got, p.at = first.end, p.ends
-	p.runs.Pop()
-	if len(p.runs) == 0 {
-		p.got = 0 // so that it does not lose digits as it grows
+func (p *sharedLink) finish() (place int32) {
+	first := p.transfers[0]
+	p.moved += float64(len(p.transfers)) * (first.end - p.perTransfer)
+	p.perTransfer, p.at = first.end, p.nextEnd
+	p.transfers.Pop()
+	if len(p.transfers) == 0 {
+		p.perTransfer = 0 // so that it does not lose digits as it grows
 	}
-	p.plan()
+	p.updateEnd()
 	return first.place
 }
 
-// pass lets time pass, in which no transfer ends.
-func (p *pipe) pass(now time.Duration) {
-	if n := float64(len(p.runs)); n > 0 {
-		more := float64(inTicks(now-p.at) * p.width) // the conversion keeps this a rounded product on any machine
-		p.got += more / n
+// advance lets time pass, in which no transfer ends.
+func (p *sharedLink) advance(now time.Duration) {
+	if n := float64(len(p.transfers)); n > 0 {
+		more := float64(inTicks(now-p.at) * p.bandwidth) // the conversion keeps this a rounded product on any machine
+		p.perTransfer += more / n
 		p.moved += more
 	}
 	p.at = now
 }
 
-func (p *pipe) plan() {
-	if len(p.runs) == 0 {
-		p.ends = forever
+func (p *sharedLink) updateEnd() {
+	if len(p.transfers) == 0 {
+		p.nextEnd = forever
 		return
 	}
-	left := max(0, p.runs[0].end-p.got)
-	wait := float64(left*float64(len(p.runs))) / p.width
-	p.ends = p.at + ticks(wait) + 1
+	left := max(0, p.transfers[0].end-p.perTransfer)
+	wait := float64(left*float64(len(p.transfers))) / p.bandwidth
+	p.nextEnd = p.at + ticks(wait) + 1
 }

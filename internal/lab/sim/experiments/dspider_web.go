@@ -6,18 +6,18 @@ import (
 	"slices"
 )
 
-// A madeWeb is the web that computer eight played: files on hosts, of which some name another host. All that is drawn
+// A generatedWeb is the web that computer eight played: files on hosts, of which some name another host. All that is drawn
 // follows from the seed, and neither from the number of nodes nor from the timeout, so that settings are compared in
 // the same world.
-type madeWeb struct {
-	seed   uint64
-	names  []string // of hosts
-	first  []int32  // a host's first file; one more at the end
-	size   []uint8  // f, of each file
-	link   []int32  // the host that a file names; -1: none
-	start  []int32  // hosts in the order in which nodes begin with them
-	delays int
-	each   int // hosts that a node begins with
+type generatedWeb struct {
+	seed      uint64
+	names     []string // of hosts
+	first     []int32  // a host's first file; one more at the end
+	size      []uint8  // f, of each file
+	link      []int32  // the host that a file names; -1: none
+	start     []int32  // hosts in the order in which nodes begin with them
+	delays    int
+	startEach int // hosts that a node begins with
 }
 
 // Streams of chance, one for each thing drawn.
@@ -28,10 +28,10 @@ const (
 	drawDelay // and one more for each node
 )
 
-func (w *madeWeb) chance(stream uint64) *rand.Rand { return rand.New(rand.NewPCG(w.seed, stream)) }
+func (w *generatedWeb) chance(stream uint64) *rand.Rand { return rand.New(rand.NewPCG(w.seed, stream)) }
 
-func newMadeWeb(d *DSpider, seed uint64) *madeWeb {
-	w := &madeWeb{seed: seed, size: make([]uint8, d.Files), link: make([]int32, d.Files), delays: d.Delays, each: d.Start}
+func newGeneratedWeb(d *DSpider, seed uint64) *generatedWeb {
+	w := &generatedWeb{seed: seed, size: make([]uint8, d.Files), link: make([]int32, d.Files), delays: d.Delays, startEach: d.Start}
 	for h := range d.Hosts {
 		w.names = append(w.names, fmt.Sprintf("h%06d.test", h))
 		w.first = append(w.first, int32(h*d.Files/d.Hosts))
@@ -41,7 +41,7 @@ func newMadeWeb(d *DSpider, seed uint64) *madeWeb {
 	for h := range d.Hosts {
 		for f := w.first[h]; f < w.first[h+1]; f++ {
 			w.size[f], w.link[f] = uint8(1+r.IntN(d.Classes)), -1
-			if r.Float64() < d.Link {
+			if r.Float64() < d.LinkChance {
 				w.link[f] = int32((h + 1 + r.IntN(d.Hosts-1)) % d.Hosts) // another
 			}
 		}
@@ -52,17 +52,17 @@ func newMadeWeb(d *DSpider, seed uint64) *madeWeb {
 	return w
 }
 
-// A seenWeb is a made web as the nodes of one setting see it.
-type seenWeb struct {
-	*madeWeb
-	link   []int32
-	delay  [][]uint8 // T to connect, by node and host
-	begins [][]int32 // hosts that each node begins with
+// A settingWeb is a made web as the nodes of one setting see it.
+type settingWeb struct {
+	*generatedWeb
+	link       []int32
+	delay      [][]uint8 // T to connect, by node and host
+	startHosts [][]int32 // hosts that each node begins with
 }
 
-// seen makes a web's sight by nodes. Near: none begins with hosts that it does not reach, as long as there are others.
-func (w *madeWeb) seen(place Place, nodes int, timeout float64, near bool) *seenWeb {
-	s := &seenWeb{madeWeb: w, link: slices.Clone(w.link)}
+// forSetting makes a web's sight by nodes. Near: none begins with hosts that it does not reach, as long as there are others.
+func (w *generatedWeb) forSetting(place NetworkKind, nodes int, timeout float64, near bool) *settingWeb {
+	s := &settingWeb{generatedWeb: w, link: slices.Clone(w.link)}
 	for node := range nodes {
 		if place == LAN && node > 0 {
 			s.delay = append(s.delay, s.delay[0])
@@ -74,16 +74,16 @@ func (w *madeWeb) seen(place Place, nodes int, timeout float64, near bool) *seen
 		}
 		s.delay = append(s.delay, row)
 	}
-	s.begin(timeout, near)
-	s.findAll()
+	s.chooseStartHosts(timeout, near)
+	s.linkAll()
 	return s
 }
 
-func (s *seenWeb) begin(timeout float64, near bool) {
+func (s *settingWeb) chooseStartHosts(timeout float64, near bool) {
 	left := slices.Clone(s.start)
 	for node := range s.delay {
 		var mine []int32
-		for range s.each {
+		for range s.startEach {
 			i := 0
 			if near {
 				i = max(0, slices.IndexFunc(left, func(h int32) bool { return s.reaches(node, h, timeout) }))
@@ -91,18 +91,18 @@ func (s *seenWeb) begin(timeout float64, near bool) {
 			mine = append(mine, left[i])
 			left = slices.Delete(left, i, i+1)
 		}
-		s.begins = append(s.begins, mine)
+		s.startHosts = append(s.startHosts, mine)
 	}
 }
 
-func (s *seenWeb) reaches(node int, host int32, timeout float64) bool {
+func (s *settingWeb) reaches(node int, host int32, timeout float64) bool {
 	return float64(s.delay[node][host]) <= timeout
 }
 
-// findAll has every host named: chance leaves less than one in a hundred without a file that names it, and a crawl
+// linkAll has every host named: chance leaves less than one in a hundred without a file that names it, and a crawl
 // could not find these.
-func (s *seenWeb) findAll() {
-	found := s.found(func(int32) bool { return true })
+func (s *settingWeb) linkAll() {
+	found := s.findHosts(func(int32) bool { return true })
 	r := s.chance(drawFound)
 	for h := range found {
 		for !found[h] {
@@ -117,15 +117,15 @@ func (s *seenWeb) findAll() {
 }
 
 // found says which hosts a crawl finds that can fetch from those which it can open.
-func (s *seenWeb) found(opens func(host int32) bool) []bool {
+func (s *settingWeb) findHosts(opens func(host int32) bool) []bool {
 	found := make([]bool, len(s.names))
-	for _, begin := range s.begins {
+	for _, begin := range s.startHosts {
 		s.follow(found, begin, opens)
 	}
 	return found
 }
 
-func (s *seenWeb) follow(found []bool, hosts []int32, opens func(int32) bool) {
+func (s *settingWeb) follow(found []bool, hosts []int32, opens func(int32) bool) {
 	todo := slices.Clone(hosts)
 	for len(todo) > 0 {
 		h := todo[len(todo)-1]
@@ -145,7 +145,7 @@ func (s *seenWeb) follow(found []bool, hosts []int32, opens func(int32) bool) {
 	}
 }
 
-func (s *seenWeb) anyReaches(host int32, timeout float64) bool {
+func (s *settingWeb) anyReaches(host int32, timeout float64) bool {
 	for node := range s.delay {
 		if s.reaches(node, host, timeout) {
 			return true

@@ -38,9 +38,9 @@ type HashRow struct {
 
 // Moves say what share of the hosts moves to another node.
 type Moves struct {
-	All    float64
-	Least  float64 // what must move, so that shares can be even
-	InVain float64 // what moves between nodes that were there before and are there after
+	All         float64
+	Minimum     float64 // what must move, so that shares can be even
+	Unnecessary float64 // what moves between nodes that were there before and are there after
 }
 
 // Rows makes the table, ordered by nodes as they are given. Its only error is that of ctx.
@@ -89,13 +89,13 @@ func (h Hash) row(w hashing, n int, hosts []string) HashRow {
 	if n < h.Slots {
 		more := w.join(members)
 		row.Join = moves(now, owners(w.placer.Place(more), hosts), more[n].Node)
-		row.Join.Least = 1 / float64(n+1)
+		row.Join.Minimum = 1 / float64(n+1)
 	}
 	if n > 1 {
 		gone := members[n/2]
 		less := slices.DeleteFunc(slices.Clone(members), func(m strategy.Member) bool { return m == gone })
 		row.Leave = moves(now, owners(w.placer.Place(less), hosts), gone.Node)
-		row.Leave.Least = 1 / float64(n)
+		row.Leave.Minimum = 1 / float64(n)
 	}
 	return row
 }
@@ -145,7 +145,7 @@ func moves(before, after []strategy.Node, changed strategy.Node) (m Moves) {
 		}
 	}
 	n := float64(len(before))
-	return Moves{All: float64(all) / n, InVain: float64(inVain) / n}
+	return Moves{All: float64(all) / n, Unnecessary: float64(inVain) / n}
 }
 
 // hostNames are made-up names that differ in a few digits, as real ones do.

@@ -17,7 +17,7 @@ func TestHash(t *testing.T) {
 	}
 	for _, r := range rows {
 		minimal := r.Way == "rendezvous" || r.Way == "ring" || r.Way == "ring alone"
-		if minimal && r.Join.InVain+r.Leave.InVain > 0 {
+		if minimal && r.Join.Unnecessary+r.Leave.Unnecessary > 0 {
 			t.Errorf("%+v: moved in vain", r)
 		}
 		if even := r.Way != "ring" && r.Way != "ring alone"; even && r.P < 1e-4 {

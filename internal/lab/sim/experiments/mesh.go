@@ -16,17 +16,17 @@ type Mesh struct {
 	Sample time.Duration // between two samples
 
 	Speed        float64         // URLs a second that each node of experiment 1 fetches
-	Comes        []time.Duration // when each of its nodes comes; 0: it is there at the beginning
+	JoinTimes    []time.Duration // when each of its nodes comes; 0: it is there at the beginning
 	Samples      int             // of experiment 1
 	Hosts, Pages int             // of the web that it crawls
 
-	Table    []MeshNode      // the nodes of experiments 2 and 3
-	Flat     int             // blocks of all their areas where load is not balanced
-	Block    int             // URLs: H
-	Time     time.Duration   // that each run of experiment 2 takes
-	T        time.Duration   // in which nodes look at their load
-	OtherT   []time.Duration // other values of T that are tried
-	HostURLs []int           // URLs of a host that are tried; one always is
+	Table     []MeshNode      // the nodes of experiments 2 and 3
+	FixedArea int             // blocks of all their areas where load is not balanced
+	Block     int             // URLs: H
+	Time      time.Duration   // that each run of experiment 2 takes
+	T         time.Duration   // in which nodes look at their load
+	OtherT    []time.Duration // other values of T that are tried
+	HostURLs  []int           // URLs of a host that are tried; one always is
 
 	Processor func() time.Duration // as in sim.MeshConfig
 }
@@ -46,10 +46,10 @@ func MeshOfPaper() Mesh {
 	const m = time.Minute
 	return Mesh{
 		Seed: 1, Sample: 3 * m,
-		Speed: 0.1, Comes: []time.Duration{0, 0, 15 * m, 15 * m, 30 * m, 30 * m, 45 * m}, Samples: 20, Hosts: 600, Pages: 32,
+		Speed: 0.1, JoinTimes: []time.Duration{0, 0, 15 * m, 15 * m, 30 * m, 30 * m, 45 * m}, Samples: 20, Hosts: 600, Pages: 32,
 		Table: []MeshNode{{0.2, 0.083, 6}, {0.2, 0.08, 6}, {0.05, 0.16, 1}, {0.1, 0.34, 1}, {0.2, 0.09, 6}, {0.1, 0.083, 4},
 			{0.1, 0.22, 1}, {0.05, 0.136, 1}},
-		Flat: 5, Block: 20, Time: 120 * m, T: 3 * m,
+		FixedArea: 5, Block: 20, Time: 120 * m, T: 3 * m,
 		OtherT: []time.Duration{m / 2, m, 10 * m, 19 * m, 40 * m}, HostURLs: []int{5, 20},
 	}
 }
@@ -59,10 +59,10 @@ type Rule uint8
 
 // The rules.
 const (
-	NoRule   Rule = iota // it is not
-	ByPaper              // as the paper has it: load goes only where there is room for all that a node has too much
-	ByKumo               // as much goes as there is room for
-	ruleless             // how many rules there are
+	NoRule    Rule = iota // it is not
+	ByPaper               // as the paper has it: load goes only where there is room for all that a node has too much
+	ByKumo                // as much goes as there is room for
+	ruleCount             // how many rules there are
 )
 
 func (r Rule) String() string { return [...]string{"none", "paper", "kumo"}[r] }
@@ -90,7 +90,7 @@ type MeshResult struct {
 
 // Settings are the runs of experiment 2, in the order of the tables.
 func (m *Mesh) Settings() (all []MeshSetting) {
-	for r := range ruleless {
+	for r := range ruleCount {
 		all = append(all, MeshSetting{Rule: r, T: m.T, HostURLs: 1})
 	}
 	for _, r := range []Rule{ByPaper, ByKumo} {
@@ -128,8 +128,8 @@ func (m *Mesh) Run(ctx context.Context, progress func(done, of int)) (r MeshResu
 func (m *Mesh) scaling() sim.MeshSamples {
 	c := sim.MeshRates{Hosts: m.Hosts, Pages: m.Pages, Interval: m.T, Sample: m.Sample, Samples: m.Samples,
 		Processor: m.Processor}
-	for _, at := range m.Comes {
-		c.Nodes = append(c.Nodes, sim.MeshRate{Fetch: m.Speed, Comes: at})
+	for _, at := range m.JoinTimes {
+		c.Nodes = append(c.Nodes, sim.MeshRate{Fetch: m.Speed, JoinsAt: at})
 	}
 	return sim.RunMeshRates(c, m.Seed)
 }
@@ -151,7 +151,7 @@ func (m *Mesh) balance(s MeshSetting) sim.MeshSamples {
 // Area is how many blocks a node of the table works on, by which its load ratio is taken.
 func (m *Mesh) Area(s MeshSetting, node int) int {
 	if s.Rule == NoRule {
-		return m.Flat
+		return m.FixedArea
 	}
 	return m.Table[node].Area
 }
@@ -231,9 +231,9 @@ func (m *Mesh) Rise(r, than *MeshRun, from, to int) float64 {
 	return float64(a)/float64(max(b, 1)) - 1
 }
 
-// MostOfLight is the highest level that a node to which less comes than it can fetch was at, at the end of a sample:
+// MaxLightLevel is the highest level that a node to which less comes than it can fetch was at, at the end of a sample:
 // above 0 it has tipped into heavy.
-func (m *Mesh) MostOfLight(r *MeshRun) int {
+func (m *Mesh) MaxLightLevel(r *MeshRun) int {
 	most := -1 << 30
 	for _, nodes := range r.Nodes {
 		for i, n := range nodes {

@@ -42,13 +42,13 @@ type meshJudge struct {
 	judged
 }
 
-// find is about runs by a rule; NoRule: load was not balanced, or the statement is not about it.
-func (j *meshJudge) find(experiment int, rule Rule, text string, seen bool, numbers, why string) {
+// add is about runs by a rule; NoRule: load was not balanced, or the statement is not about it.
+func (j *meshJudge) add(experiment int, rule Rule, text string, seen bool, numbers, why string) {
 	of := fmt.Sprintf("experiment %d", experiment)
 	if rule != NoRule {
 		of += fmt.Sprintf(", rule %v", rule)
 	}
-	j.judged.find(of, text, seen, numbers, why)
+	j.judged.add(of, text, seen, numbers, why)
 }
 
 // A MeshStep is samples of experiment 1 with the same number of nodes.
@@ -95,14 +95,14 @@ func (j *meshJudge) scaling(steps []MeshStep) {
 		}
 		xs, ys, perNode = append(xs, float64(s.Nodes)), append(ys, mean), append(perNode, mean/float64(s.Nodes))
 	}
-	j.find(1, NoRule, "speed is stable while no node comes", off <= stable,
+	j.add(1, NoRule, "speed is stable while no node comes", off <= stable,
 		fmt.Sprintf("samples differ by at most %.1f %% from the mean of their step", 100*off),
 		"some nodes have nothing to fetch")
-	j.find(1, NoRule, "speed rises with each join", least >= stepsUp,
+	j.add(1, NoRule, "speed rises with each join", least >= stepsUp,
 		fmt.Sprintf("by at least %.0f %% of what the nodes that come can fetch", 100*least),
 		"what comes has not enough to fetch")
 	r2 := fit(xs, ys)
-	j.find(1, NoRule, "speed is linear in the number of nodes", r2 >= linear,
+	j.add(1, NoRule, "speed is linear in the number of nodes", r2 >= linear,
 		fmt.Sprintf("%s URLs a node and sample with %s nodes, R² = %.4f", listed(perNode, "%.1f"), listed(xs, "%.0f"), r2),
 		"some nodes have nothing to fetch")
 }
@@ -124,8 +124,8 @@ func fit(xs, ys []float64) float64 {
 	return 1 - left/all
 }
 
-// later is the mean load ratio of each node of a kind, over the second half of a run.
-func (j *meshJudge) later(r *MeshRun, kind func(MeshNode) bool) []float64 {
+// laterHalf is the mean load ratio of each node of a kind, over the second half of a run.
+func (j *meshJudge) laterHalf(r *MeshRun, kind func(MeshNode) bool) []float64 {
 	var sum []float64
 	from := len(r.Nodes) / 2
 	for i := from; i < len(r.Nodes); i++ {
@@ -147,11 +147,11 @@ func (j *meshJudge) without(none *MeshRun) {
 	for i := range end {
 		diverge = diverge && end[i] > 1 && end[i] > 1.5*half[i]
 	}
-	j.find(2, NoRule, "without balancing, nodes to which more comes than they fetch get heavier all the time", diverge,
+	j.add(2, NoRule, "without balancing, nodes to which more comes than they fetch get heavier all the time", diverge,
 		fmt.Sprintf("u after half of the time %s, at the end %s", listed(half, "%.1f"), listed(end, "%.1f")),
 		"some do not, in so short a time")
-	light := slices.Max(j.later(none, lightNode))
-	j.find(2, NoRule, "without balancing, the others are light all the time", light < 1,
+	light := slices.Max(j.laterHalf(none, lightNode))
+	j.add(2, NoRule, "without balancing, the others are light all the time", light < 1,
 		fmt.Sprintf("mean u of the second half is at most %.2f", light), "more comes to one than was set")
 }
 
@@ -160,20 +160,20 @@ func (j *meshJudge) with(r, none *MeshRun) {
 	_, heavy := m.Waiting(r)
 	_, before := m.Waiting(none)
 	part := float64(heavy) / float64(max(before, 1))
-	later := j.later(r, MeshNode.Heavy)
-	j.find(2, r.Rule, "load of heavy nodes falls much", part <= reduced,
+	later := j.laterHalf(r, MeshNode.Heavy)
+	j.add(2, r.Rule, "load of heavy nodes falls much", part <= reduced,
 		fmt.Sprintf("%d URLs wait at them at the end, %.0f %% of %d without balancing", heavy, 100*part, before),
 		fmt.Sprintf("what is too much for any bucket stays where it is: u %s in the second half", listed(later, "%.1f")))
-	light, was := j.later(r, lightNode), j.later(none, lightNode)
+	light, was := j.laterHalf(r, lightNode), j.laterHalf(none, lightNode)
 	rises, near := true, true
 	for i, u := range light {
 		rises = rises && u > was[i]
 		near = near && math.Abs(u-1) <= aroundOne
 	}
-	j.find(2, r.Rule, "load of light nodes rises", rises,
+	j.add(2, r.Rule, "load of light nodes rises", rises,
 		fmt.Sprintf("u %s in the second half, without balancing %s", listed(light, "%.2f"), listed(was, "%.2f")),
 		"nobody gives to some of them any more")
-	j.find(2, r.Rule, "load ratios of light nodes come to be around 1", near,
+	j.add(2, r.Rule, "load ratios of light nodes come to be around 1", near,
 		fmt.Sprintf("u %s in the second half", listed(light, "%.2f")), "nobody gives to some of them any more")
 	all := j.m.ratios(r, last, anyNode)
 	far := 0.0
@@ -185,22 +185,22 @@ func (j *meshJudge) with(r, none *MeshRun) {
 		atFull = fmt.Sprintf("after %.0f min, when as many URLs wait as areas hold, %s",
 			(m.Sample * time.Duration(full+1)).Minutes(), listed(j.m.ratios(r, full, anyNode), "%.1f"))
 	}
-	j.find(2, r.Rule, "all load ratios come to be around 1", far <= aroundOne,
+	j.add(2, r.Rule, "all load ratios come to be around 1", far <= aroundOne,
 		fmt.Sprintf("u at the end %s; %s", listed(all, "%.1f"), atFull),
 		fmt.Sprintf("%.3f URLs a second come beyond what all nodes can fetch, and no rule takes them away", m.Surplus()))
-	most := m.MostOfLight(r)
-	j.find(2, r.Rule, "no light node tips into heavy", most <= 0, fmt.Sprintf("the highest level of one is %d", most),
+	most := m.MaxLightLevel(r)
+	j.add(2, r.Rule, "no light node tips into heavy", most <= 0, fmt.Sprintf("the highest level of one is %d", most),
 		"URLs that arrived filled room that had been given away")
 	rise, best := m.Rise(r, none, 0, last+1), math.Inf(-1)
 	for i := 0; i+windowOfRise <= last+1; i++ {
 		best = max(best, m.Rise(r, none, i, i+windowOfRise))
 	}
-	j.find(2, r.Rule, "output rises by up to 33.3 %", best >= paperRise,
+	j.add(2, r.Rule, "output rises by up to 33.3 %", best >= paperRise,
 		fmt.Sprintf("by %.1f %% in all, by up to %.1f %% over %v; where all nodes fetch all the time it is %.1f %%", 100*rise,
 			100*best, m.Sample*windowOfRise, 100*m.Ceiling()), "light nodes get too little, too late")
 	third := (last + 1) / 3
 	a, b := m.Rise(r, none, 0, third), m.Rise(r, none, last+1-third, last+1)
-	j.find(2, r.Rule, "output rises more with time", b > a,
+	j.add(2, r.Rule, "output rises more with time", b > a,
 		fmt.Sprintf("by %.1f %% in the first third of the time, by %.1f %% in the last", 100*a, 100*b),
 		"heavy nodes are too heavy for any bucket by then")
 }
@@ -234,13 +234,13 @@ func (j *meshJudge) overhead(r, none *MeshRun) {
 	with, without := j.m.Traffic(r), j.m.Traffic(none)
 	a, b := with[len(with)-1], without[len(without)-1]
 	messages, bytes := a.Messages/b.Messages-1, a.Bytes/b.Bytes-1
-	j.find(3, r.Rule, "communication is nearly the same with balancing",
+	j.add(3, r.Rule, "communication is nearly the same with balancing",
 		math.Abs(messages) <= nearlyEqual && bytes <= nearlyEqual,
 		fmt.Sprintf("%+.0f %% messages and %+.0f %% bytes a node and second; a page %+.0f %% and %+.0f %%", 100*messages,
 			100*bytes, 100*(a.PageMessages/b.PageMessages-1), 100*(a.PageBytes/b.PageBytes-1)),
 		"more pages are fetched, and each takes its messages")
 	share := with[sim.OverlayMessage].Messages / a.Messages
-	j.find(3, r.Rule, "most of it is for routing", share > 0.5,
+	j.add(3, r.Rule, "most of it is for routing", share > 0.5,
 		fmt.Sprintf("%.0f %% of messages are the overlay's, %.0f %% of bytes", 100*share,
 			100*with[sim.OverlayMessage].Bytes/a.Bytes),
 		"links are claimed, dispatched and said to be fetched, and hosts that wait are asked for")

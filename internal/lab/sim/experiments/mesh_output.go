@@ -82,7 +82,7 @@ type MeshSummary struct {
 func (m *Mesh) Summary(r *MeshResult, i int) (s MeshSummary) {
 	run, none := &r.Balance[i], &r.Balance[NoRule]
 	n := len(run.Nodes)
-	s.Fetched, s.MostOfLight, s.Given = m.Fetched(run, n), m.MostOfLight(run), run.Figures[n-1].Given
+	s.Fetched, s.MostOfLight, s.Given = m.Fetched(run, n), m.MaxLightLevel(run), run.Figures[n-1].MovedHosts
 	s.Rise, s.LastRise = m.Rise(run, none, 0, n), m.Rise(run, none, n-n/3, n)
 	s.Waiting, s.Heavy = m.Waiting(run)
 	return s
@@ -100,11 +100,11 @@ func (m *Mesh) trafficTable(r *MeshResult) Table {
 }
 
 // Pictures are the paper's figures 4 to 8, and what depends on T.
-func (m *Mesh) Pictures(r *MeshResult) []Named {
-	return []Named{m.scalingPicture(r), m.loadPicture(r), m.outputPicture(r), m.intervalPicture(r), m.trafficPicture(r)}
+func (m *Mesh) Pictures(r *MeshResult) []NamedPicture {
+	return []NamedPicture{m.scalingPicture(r), m.loadPicture(r), m.outputPicture(r), m.intervalPicture(r), m.trafficPicture(r)}
 }
 
-func (m *Mesh) scalingPicture(r *MeshResult) Named {
+func (m *Mesh) scalingPicture(r *MeshResult) NamedPicture {
 	speed := Panel{Title: fmt.Sprintf("URLs fetched in %v", m.Sample), X: "minutes"}
 	mean := Panel{Title: "mean by number of nodes", X: "nodes"}
 	sample := 0
@@ -117,17 +117,17 @@ func (m *Mesh) scalingPicture(r *MeshResult) Named {
 		mean.Curves.add("mean", nodes, s.Mean())
 		mean.Curves.add("all they can fetch", nodes, nodes*m.Speed*m.Sample.Seconds())
 	}
-	return Named{"scaling", "Speed of nodes that come one after the other",
+	return NamedPicture{"scaling", "Speed of nodes that come one after the other",
 		Picture{Columns: 1, Panels: []Panel{speed, mean}}}
 }
 
 // rules are the runs of the three rules that differ in nothing else.
-func (r *MeshResult) rules() []MeshRun { return r.Balance[:ruleless] }
+func (r *MeshResult) rules() []MeshRun { return r.Balance[:ruleCount] }
 
 var rulesInWords = map[Rule]string{NoRule: "no balancing", ByPaper: "the paper's rule", ByKumo: "kumo's rule"}
 
-func (m *Mesh) loadPicture(r *MeshResult) Named {
-	pic := Named{"load", "Load ratio u of eight nodes: URLs that wait, by the size of the work area", Picture{Columns: 1}}
+func (m *Mesh) loadPicture(r *MeshResult) NamedPicture {
+	pic := NamedPicture{"load", "Load ratio u of eight nodes: URLs that wait, by the size of the work area", Picture{Columns: 1}}
 	light := Panel{Title: "mean of the light nodes", X: "minutes"}
 	for i := range r.rules() {
 		run := &r.Balance[i]
@@ -148,7 +148,7 @@ func (m *Mesh) loadPicture(r *MeshResult) Named {
 	return pic
 }
 
-func (m *Mesh) outputPicture(r *MeshResult) Named {
+func (m *Mesh) outputPicture(r *MeshResult) NamedPicture {
 	each := Panel{Title: fmt.Sprintf("URLs fetched in %v", m.Sample), X: "minutes"}
 	all := Panel{Title: "URLs fetched since the beginning", X: "minutes"}
 	for i := range r.rules() {
@@ -159,10 +159,10 @@ func (m *Mesh) outputPicture(r *MeshResult) Named {
 			all.Curves.add(rule, minutes, float64(n))
 		}
 	}
-	return Named{"output", "Output of eight nodes", Picture{Columns: 1, Panels: []Panel{each, all}}}
+	return NamedPicture{"output", "Output of eight nodes", Picture{Columns: 1, Panels: []Panel{each, all}}}
 }
 
-func (m *Mesh) intervalPicture(r *MeshResult) Named {
+func (m *Mesh) intervalPicture(r *MeshResult) NamedPicture {
 	rise := Panel{Title: "output, % more than without balancing", X: "T (s)", LogX: true}
 	waiting := Panel{Title: "URLs that wait at heavy nodes at the end", X: "T (s)", LogX: true}
 	var runs []int
@@ -177,11 +177,11 @@ func (m *Mesh) intervalPicture(r *MeshResult) Named {
 		rise.Curves.add(rule, t, 100*s.Rise)
 		waiting.Curves.add(rule, t, float64(s.Heavy))
 	}
-	return Named{"interval", "What depends on T, the time between two looks at the load",
+	return NamedPicture{"interval", "What depends on T, the time between two looks at the load",
 		Picture{Columns: 1, Panels: []Panel{rise, waiting}}}
 }
 
-func (m *Mesh) trafficPicture(r *MeshResult) Named {
+func (m *Mesh) trafficPicture(r *MeshResult) NamedPicture {
 	messages := Panel{Title: "messages a node and second", X: "minutes"}
 	bytes := Panel{Title: "bytes a node and second", X: "minutes"}
 	for i := range r.rules() {
@@ -199,5 +199,5 @@ func (m *Mesh) trafficPicture(r *MeshResult) Named {
 			lastMessages, lastBytes, lastTime = n, size, seconds
 		}
 	}
-	return Named{"traffic", "What eight nodes send each other", Picture{Columns: 1, Panels: []Panel{messages, bytes}}}
+	return NamedPicture{"traffic", "What eight nodes send each other", Picture{Columns: 1, Panels: []Panel{messages, bytes}}}
 }

@@ -16,21 +16,21 @@ import (
 // comes for each that goes; half of them go without a word. No message is lost. Where nodes are few enough the whole
 // machine runs as well, with a crawl.
 type MeshScale struct {
-	Nodes []int
-	Whole int           // nodes up to which the whole machine runs
-	Stay  time.Duration // of a node, on average
-	Seed  uint64
+	Nodes    []int
+	FullUpTo int           // nodes up to which the whole machine runs
+	MeanStay time.Duration // of a node, on average
+	Seed     uint64
 
 	Joining  time.Duration // within which nodes come
-	Settling time.Duration // before figures are taken, each time
+	WarmUp   time.Duration // before figures are taken, each time
 	Measured time.Duration // for which they are, each time
 	LookUps  int           // by which hops are counted
 }
 
 // MeshScales is what ends within two minutes.
 func MeshScales() MeshScale {
-	return MeshScale{Nodes: []int{10, 100, 1000}, Whole: 1000, Stay: 20 * time.Minute, Seed: 1, Joining: 30 * time.Second,
-		Settling: time.Minute, Measured: time.Minute, LookUps: 600}
+	return MeshScale{Nodes: []int{10, 100, 1000}, FullUpTo: 1000, MeanStay: 20 * time.Minute, Seed: 1, Joining: 30 * time.Second,
+		WarmUp: time.Minute, Measured: time.Minute, LookUps: 600}
 }
 
 // A MeshScaleRow is what a number of nodes came to.
@@ -39,36 +39,36 @@ type MeshScaleRow struct {
 	Direct   float64 // part of the look-ups that a node answers of what it knows
 	Hops     float64 // of the others, to the closest node that is found
 	Asked    float64 // questions of these
-	Right    float64 // part of the look-ups that found the three closest nodes, while nodes come and go
+	Correct  float64 // part of the look-ups that found the three closest nodes, while nodes come and go
 	Contacts float64 // of a node, in all its buckets
 	Buckets  float64 // of a node, that have some
 	Quiet    Rate    // while nobody comes or goes
 	Churn    Rate    // while nodes do
 
-	Whole bool         // the whole machine has run, too
-	Crawl WholeFigures // it has come to
+	RanFull bool        // the whole machine has run, too
+	Crawl   FullFigures // it has come to
 }
 
 // A Rate is what a node sends in a second.
 type Rate struct{ Messages, Bytes float64 }
 
-// WholeFigures are what the whole machine came to.
-type WholeFigures struct {
+// FullFigures are what the whole machine came to.
+type FullFigures struct {
 	PageMessages [len(sim.MessageKinds)]float64 // a page, of each kind, while nobody comes or goes
 	Hops         float64                        // of a look-up of the crawl
 	Known        float64                        // URLs in a node's history when all is fetched
 	// from then on, but for what the overlay sends: while nobody comes or goes, and while nodes do
 	Rest, Churn Rate
 	Copied      int // URLs that were entered into histories while nodes come and go
-	Gone        int // nodes that went then
+	NodesLeft   int // nodes that went then
 }
 
 // Rows makes the table. Its only error is that of ctx.
 func (s *MeshScale) Rows(ctx context.Context, progress func(done, of int)) (rows []MeshScaleRow, err error) {
 	for i, n := range s.Nodes {
 		row := s.overlays(ctx, n)
-		if n <= s.Whole && ctx.Err() == nil {
-			row.Whole, row.Crawl = true, s.whole(n)
+		if n <= s.FullUpTo && ctx.Err() == nil {
+			row.RanFull, row.Crawl = true, s.whole(n)
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -96,7 +96,7 @@ func (s *MeshScale) overlays(ctx context.Context, nodes int) MeshScaleRow {
 	}
 	row := MeshScaleRow{Nodes: nodes}
 	measure := func() Rate {
-		run(s.Settling)
+		run(s.WarmUp)
 		w.Reset()
 		run(s.Measured)
 		seconds := s.Measured.Seconds() * float64(len(w.Live()))
@@ -134,9 +134,9 @@ func (s *MeshScale) churn(w *overlaytest.World, nodes int) {
 			w.Crash(n)
 		}
 		w.Start(w.Names(1)[0], w.RandomNode().Name, w.RandomNode().Name, w.RandomNode().Name)
-		w.After(time.Duration(rng.ExpFloat64()*float64(s.Stay)/float64(nodes)), next)
+		w.After(time.Duration(rng.ExpFloat64()*float64(s.MeanStay)/float64(nodes)), next)
 	}
-	w.After(time.Duration(rng.ExpFloat64()*float64(s.Stay)/float64(nodes)), next)
+	w.After(time.Duration(rng.ExpFloat64()*float64(s.MeanStay)/float64(nodes)), next)
 }
 
 // lookUps lets nodes look ids up, twenty a second.
@@ -166,15 +166,15 @@ func (s *MeshScale) lookUps(w *overlaytest.World, run func(time.Duration), row *
 		row.Hops, row.Asked = float64(sum.Hops)/float64(sum.LookUps), float64(sum.Asked)/float64(sum.LookUps)
 	}
 	row.Direct = 1 - float64(sum.LookUps)/float64(max(found, 1))
-	row.Right = float64(right) / float64(max(found, 1))
+	row.Correct = float64(right) / float64(max(found, 1))
 }
 
 func same(found []overlay.Contact, names []string) bool {
 	return slices.EqualFunc(found, names, func(c overlay.Contact, name string) bool { return c.Node == name })
 }
 
-func (s *MeshScale) whole(nodes int) (f WholeFigures) {
-	u := sim.RunUpkeep(sim.MeshConfig{Nodes: nodes, Hosts: 4 * nodes, Pages: 8, Loss: -1, Spread: s.Joining, Stay: s.Stay},
+func (s *MeshScale) whole(nodes int) (f FullFigures) {
+	u := sim.RunUpkeep(sim.MeshConfig{Nodes: nodes, Hosts: 4 * nodes, Pages: 8, Loss: -1, Spread: s.Joining, MeanStay: s.MeanStay},
 		2*s.Measured, s.Seed)
 	pages := float64(max(u.Crawl.Requests, 1))
 	for k := range f.PageMessages {
@@ -185,7 +185,7 @@ func (s *MeshScale) whole(nodes int) (f WholeFigures) {
 		return Rate{float64(n) / g.NodeTime.Seconds(), float64(b) / g.NodeTime.Seconds()}
 	}
 	f.Rest, f.Churn, f.Known = repair(&u.Rest), repair(&u.Churn), u.Known
-	f.Copied, f.Gone = u.Churn.Recorded, u.Churn.Faults
+	f.Copied, f.NodesLeft = u.Churn.Recorded, u.Churn.Faults
 	if n := u.Crawl.LookUps.LookUps; n > 0 {
 		f.Hops = float64(u.Crawl.LookUps.Hops) / float64(n)
 	}
@@ -204,11 +204,11 @@ func (s *MeshScale) Table(rows []MeshScaleRow) Table {
 		"mesh_quiet_bytes_per_node_second", "mesh_churn_messages_per_node_second", "mesh_churn_bytes_per_node_second",
 		"urls_copied", "nodes_gone")
 	for _, r := range rows {
-		line, c := []any{r.Nodes, r.Hops, r.Asked, r.Direct, r.Right, r.Contacts, r.Buckets, r.Quiet.Messages, r.Quiet.Bytes,
-			r.Churn.Messages, r.Churn.Bytes, r.Whole}, &r.Crawl
+		line, c := []any{r.Nodes, r.Hops, r.Asked, r.Direct, r.Correct, r.Contacts, r.Buckets, r.Quiet.Messages, r.Quiet.Bytes,
+			r.Churn.Messages, r.Churn.Bytes, r.RanFull}, &r.Crawl
 		for _, x := range append(c.PageMessages[:], c.Hops, c.Known, c.Rest.Messages, c.Rest.Bytes, c.Churn.Messages,
-			c.Churn.Bytes, float64(c.Copied), float64(c.Gone)) {
-			if r.Whole {
+			c.Churn.Bytes, float64(c.Copied), float64(c.NodesLeft)) {
+			if r.RanFull {
 				line = append(line, x)
 			} else {
 				line = append(line, "")
@@ -220,11 +220,11 @@ func (s *MeshScale) Table(rows []MeshScaleRow) Table {
 }
 
 // Picture is the table as curves.
-func (s *MeshScale) Picture(rows []MeshScaleRow) Named {
+func (s *MeshScale) Picture(rows []MeshScaleRow) NamedPicture {
 	curve := func(name string, whole bool, of func(*MeshScaleRow) float64) (c Curve) {
 		c.Name = name
 		for i := range rows {
-			if rows[i].Whole || !whole {
+			if rows[i].RanFull || !whole {
 				c.X, c.Y = append(c.X, float64(rows[i].Nodes)), append(c.Y, of(&rows[i]))
 			}
 		}
@@ -237,7 +237,7 @@ func (s *MeshScale) Picture(rows []MeshScaleRow) Named {
 	panel := func(title string, curves ...Curve) Panel {
 		return Panel{Title: title, X: "nodes", LogX: true, Curves: curves}
 	}
-	return Named{"scale", "What it takes to keep nodes together", Picture{Columns: 1, Panels: []Panel{
+	return NamedPicture{"scale", "What it takes to keep nodes together", Picture{Columns: 1, Panels: []Panel{
 		panel("a look-up",
 			curve("hops", false, func(r *MeshScaleRow) float64 { return r.Hops }),
 			curve("questions", false, func(r *MeshScaleRow) float64 { return r.Asked })),

@@ -144,7 +144,7 @@ func asMeshReported(m *Mesh) (r MeshResult) {
 		s[0].Fetched = all
 		r.Scaling.Nodes = append(r.Scaling.Nodes, s)
 	}
-	for rule := range ruleless {
+	for rule := range ruleCount {
 		run := MeshRun{MeshSetting: MeshSetting{Rule: rule, T: m.T, HostURLs: 1}}
 		for sample := range 40 {
 			var s []sim.NodeSample
@@ -243,19 +243,19 @@ func TestMeshScale(t *testing.T) {
 	seed := rand.Uint64N(1e6) + 1
 	t.Logf("seed %d", seed)
 	s := MeshScales()
-	s.Nodes, s.Whole, s.Seed, s.LookUps = []int{10, 100}, 10, seed, 300
+	s.Nodes, s.FullUpTo, s.Seed, s.LookUps = []int{10, 100}, 10, seed, 300
 	rows, err := s.Rows(t.Context(), func(int, int) {})
 	if err != nil {
 		t.Fatal(err)
 	}
 	few, many := rows[0], rows[1]
-	if few.Right < 0.5 || many.Right < 0.9 || many.Hops < 1 || many.Hops > 3 || many.Asked < many.Hops ||
+	if few.Correct < 0.5 || many.Correct < 0.9 || many.Hops < 1 || many.Hops > 3 || many.Asked < many.Hops ||
 		few.Contacts < 8 || few.Contacts > 9 || many.Contacts < 20 || many.Contacts > 99 ||
 		many.Churn.Bytes <= many.Quiet.Bytes {
 		t.Errorf("%+v\n%+v", few, many)
 	}
 	c := few.Crawl
-	if !few.Whole || many.Whole || c.PageMessages[sim.MeshMessage] < 3 || c.PageMessages[sim.LinksMessage] < 1 ||
+	if !few.RanFull || many.RanFull || c.PageMessages[sim.MeshMessage] < 3 || c.PageMessages[sim.LinksMessage] < 1 ||
 		c.Known < 10 || c.Rest.Messages <= 0 {
 		t.Errorf("%+v", few)
 	}

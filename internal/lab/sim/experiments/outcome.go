@@ -16,8 +16,8 @@ import (
 // judged are statements of a paper, or of what kumo is to do, and whether the runs show them.
 type judged []results.Statement
 
-// find adds a statement about some runs. Why it is not seen is as far as the figures tell.
-func (j *judged) find(of, text string, seen bool, numbers, why string) {
+// add adds a statement about some runs. Why it is not seen is as far as the figures tell.
+func (j *judged) add(of, text string, seen bool, numbers, why string) {
 	if seen {
 		why = ""
 	}
@@ -90,7 +90,7 @@ type Curve struct {
 }
 
 // A Named is a picture with the name of its file, without what says the format, and a title.
-type Named struct {
+type NamedPicture struct {
 	Name, Title string
 	Picture
 }

@@ -79,15 +79,15 @@ type RankRun struct {
 	Idle   float64            // share of the time in which no host could be asked
 }
 
-// A RankGround is a graph, and what of it is found from the seeds.
-type RankGround struct {
+// A GraphSummary is a graph, and what of it is found from the seeds.
+type GraphSummary struct {
 	Pages, Links, Hosts int
 	Reached, Followed   int // pages and links that are found
 }
 
 // A RankResult is what the experiment came to.
 type RankResult struct {
-	RankGround
+	GraphSummary
 	Passes int // over all links, until the whole graph's PageRank stood still
 	Runs   []RankRun
 }
@@ -120,7 +120,7 @@ func (r *Rank) Run(ctx context.Context, g *Graph, progress func(done, of int)) (
 	if err != nil {
 		return nil, err
 	}
-	res := &RankResult{RankGround: ground}
+	res := &RankResult{GraphSummary: ground}
 	var top [importances][]rank.ID
 	if top[ByPageRank], res.Passes, err = r.topByPageRank(ctx, g, reached); err != nil {
 		return nil, err
@@ -150,14 +150,14 @@ func (r *Rank) Run(ctx context.Context, g *Graph, progress func(done, of int)) (
 	return res, crawls.Wait()
 }
 
-func (r *Rank) explore(g *Graph) (ground RankGround, seeds, reached []rank.ID, err error) {
+func (r *Rank) explore(g *Graph) (ground GraphSummary, seeds, reached []rank.ID, err error) {
 	seeds = r.seeds(g)
 	reached = g.reach(seeds)
 	if len(reached) < 2*r.Top {
 		err = fmt.Errorf("%w: %d of %d pages, and %d of them are to be important", errFewPages, len(reached), g.Pages(),
 			r.Top)
 	}
-	return RankGround{g.Pages(), g.Links(), g.Hosts(), len(reached), g.linksOf(reached)}, seeds, reached, err
+	return GraphSummary{g.Pages(), g.Links(), g.Hosts(), len(reached), g.linksOf(reached)}, seeds, reached, err
 }
 
 func (r *Rank) crawl(ctx context.Context, g *Graph, run *RankRun, seeds []rank.ID, top *[importances][]rank.ID) error {
@@ -236,14 +236,14 @@ func (g *Graph) reach(seeds []rank.ID) (all []rank.ID) {
 	return all
 }
 
-// still is the change between two passes, as a share of all rank, that is none.
-const still = 1e-5
+// minChange is the change between two passes, as a share of all rank, that is none.
+const minChange = 1e-5
 
 // topByPageRank are the pages with the highest PageRank in the graph of all that is reached.
 func (r *Rank) topByPageRank(ctx context.Context, g *Graph, reached []rank.ID) (top []rank.ID, passes int, err error) {
 	o := pagerank.New(0)
 	o.Grow(g.Pages())
-	passes, err = settle(ctx, o, g, reached, reached)
+	passes, err = iterate(ctx, o, g, reached, reached)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -251,8 +251,8 @@ func (r *Rank) topByPageRank(ctx context.Context, g *Graph, reached []rank.ID) (
 }
 
 // settle makes passes over the links of pages until the ranks of URLs stand still.
-func settle(ctx context.Context, o *pagerank.Order, g *Graph, pages, urls []rank.ID) (passes int, err error) {
-	for change := 1.0; change > still; passes++ {
+func iterate(ctx context.Context, o *pagerank.Order, g *Graph, pages, urls []rank.ID) (passes int, err error) {
+	for change := 1.0; change > minChange; passes++ {
 		if err := passOver(ctx, o, pages, g.page, nil); err != nil {
 			return 0, err
 		}

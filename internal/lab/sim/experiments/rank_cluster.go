@@ -16,40 +16,40 @@ type rankCluster struct {
 	growth float64
 	batch  int
 
-	nodes []*rankNode
-	owner []uint16  // of each host
-	links []rank.ID // as the graph's, but of each page those to its own node's URLs are first
-	home  []int32   // how many these are
+	nodes      []*rankNode
+	owner      []uint16  // of each host
+	links      []rank.ID // as the graph's, but of each page those to its own node's URLs are first
+	localLinks []int32   // how many these are
 
-	place   []rank.Place // of each URL at its node
-	isKnown []bool       // to its node
-	known   []rank.ID    // in the order in which they became so
-	fetched []bool
-	pages   []rank.ID // that were fetched
-	abroad  int       // links that were found to other nodes' URLs
-	sent    int
-	again   int // of which were sent after a pass, without a link
+	place       []rank.Place // of each URL at its node
+	isKnown     []bool       // to its node
+	known       []rank.ID    // in the order in which they became so
+	fetched     []bool
+	pages       []rank.ID // that were fetched
+	remoteLinks int       // links that were found to other nodes' URLs
+	sent        int
+	resent      int // of which were sent after a pass, without a link
 }
 
 // A rankNode is one node.
 type rankNode struct {
-	c     *rankCluster
-	order *pagerank.Order
-	queue oneQueue
-	known []rank.ID
-	pages []rank.ID // that it has fetched
-	gifts []rankGift
+	c             *rankCluster
+	order         *pagerank.Order
+	queue         oneQueue
+	known         []rank.ID
+	pages         []rank.ID // that it has fetched
+	contributions []contribution
 
 	found, passed int // links and gifts: all, and at the last pass
 
-	told   *rank.Reports
-	others []rank.ID       // that were told of
-	box    []rankGift      // what is to be sent, in the order in which it came
-	at     map[rank.ID]int // where in box a URL is
+	reports       *rank.Reports
+	reported      []rank.ID       // that were told of
+	outgoing      []contribution  // what is to be sent, in the order in which it came
+	outgoingIndex map[rank.ID]int // where in box a URL is
 }
 
-// A rankGift is what links to a URL are worth.
-type rankGift struct {
+// A contribution is what links to a URL are worth.
+type contribution struct {
 	to    rank.ID
 	worth float32
 }
@@ -57,7 +57,7 @@ type rankGift struct {
 func newRankCluster(g *Graph, seed uint64, nodes int, silent bool, growth float64, batch int) *rankCluster {
 	n := g.Pages()
 	c := &rankCluster{g: g, silent: silent, growth: growth, batch: batch, owner: make([]uint16, g.Hosts()),
-		links: make([]rank.ID, 0, g.Links()), home: make([]int32, n), place: make([]rank.Place, n),
+		links: make([]rank.ID, 0, g.Links()), localLinks: make([]int32, n), place: make([]rank.Place, n),
 		isKnown: make([]bool, n), fetched: make([]bool, n)}
 	for h := range c.owner {
 		d := dice.Dice(seed ^ uint64(h)*0xd1342543de82ef95)
@@ -68,7 +68,7 @@ func newRankCluster(g *Graph, seed uint64, nodes int, silent bool, growth float6
 		o.Grow(n)
 		told := rank.NewReports(o.Unit())
 		told.Grow(n)
-		c.nodes = append(c.nodes, &rankNode{c: c, order: o, passed: leastPass, told: told, at: map[rank.ID]int{}})
+		c.nodes = append(c.nodes, &rankNode{c: c, order: o, passed: minPassLinks, reports: told, outgoingIndex: map[rank.ID]int{}})
 	}
 	for u := range rank.ID(n) {
 		own := c.ownerOf(u)
@@ -78,7 +78,7 @@ func newRankCluster(g *Graph, seed uint64, nodes int, silent bool, growth float6
 				c.links = append(c.links, to)
 			}
 		}
-		c.home[u] = int32(len(c.links) - begin)
+		c.localLinks[u] = int32(len(c.links) - begin)
 		for _, to := range g.out(u) {
 			if c.ownerOf(to) != own {
 				c.links = append(c.links, to)
@@ -93,7 +93,7 @@ func (c *rankCluster) ownerOf(u rank.ID) uint16 { return c.owner[c.g.hosts[u]] }
 // out are the links of a page: those to its own node's URLs, and the others.
 func (c *rankCluster) out(u rank.ID) (home, abroad []rank.ID) {
 	all := c.page(u).Links
-	return all[:c.home[u]], all[c.home[u]:]
+	return all[:c.localLinks[u]], all[c.localLinks[u]:]
 }
 
 // page is one as its node's order has it.
@@ -109,7 +109,7 @@ func (c *rankCluster) importance(u rank.ID) float64 {
 // run crawls from seeds all there is to be found, and tells at each fetch.
 func (c *rankCluster) run(ctx context.Context, seeds []rank.ID, fetched func(context.Context) error) error {
 	for _, u := range seeds {
-		c.nodes[c.ownerOf(u)].link(u)
+		c.nodes[c.ownerOf(u)].addLink(u)
 	}
 	for turn := 1; ; turn++ {
 		idle := true
@@ -139,13 +139,13 @@ func (c *rankCluster) run(ctx context.Context, seeds []rank.ID, fetched func(con
 // exchange has nodes take in what others have for them, and reports whether there was anything.
 func (c *rankCluster) exchange() (any bool) {
 	for _, from := range c.nodes {
-		for _, gift := range from.box {
-			c.nodes[c.ownerOf(gift.to)].take(gift)
+		for _, gift := range from.outgoing {
+			c.nodes[c.ownerOf(gift.to)].receive(gift)
 		}
-		any = any || len(from.box) > 0
-		c.sent += len(from.box)
-		from.box = from.box[:0]
-		clear(from.at)
+		any = any || len(from.outgoing) > 0
+		c.sent += len(from.outgoing)
+		from.outgoing = from.outgoing[:0]
+		clear(from.outgoingIndex)
 	}
 	return any
 }
@@ -163,19 +163,19 @@ func (n *rankNode) fetch(ctx context.Context) (bool, error) {
 	c.pages, n.pages = append(c.pages, u), append(n.pages, u)
 	n.order.Fetched(&page)
 	for _, to := range home {
-		n.link(to)
+		n.addLink(to)
 	}
-	c.abroad += len(abroad)
-	n.told.AddBudget(len(abroad))
+	c.remoteLinks += len(abroad)
+	n.reports.AddBudget(len(abroad))
 	for _, to := range abroad {
-		n.tell(to)
+		n.report(to)
 	}
 	n.found += page.Out
 	return true, n.pass(ctx)
 }
 
-// link puts a URL of the node's where it belongs, if it waits.
-func (n *rankNode) link(u rank.ID) {
+// addLink puts a URL of the node's where it belongs, if it waits.
+func (n *rankNode) addLink(u rank.ID) {
 	c := n.c
 	if !c.isKnown[u] {
 		c.isKnown[u], c.place[u] = true, -1
@@ -193,73 +193,73 @@ func (n *rankNode) move(u rank.ID) {
 }
 
 // tell keeps a link to another node's URL for that node, with what all links to it are worth, as far as that is news.
-func (n *rankNode) tell(to rank.ID) {
-	if n.told.Worth(to) == 0 {
-		n.others = append(n.others, to)
+func (n *rankNode) report(to rank.ID) {
+	if n.reports.Worth(to) == 0 {
+		n.reported = append(n.reported, to)
 	}
-	more := n.told.Delta(to, n.order.Worth(to))
+	more := n.reports.Delta(to, n.order.Worth(to))
 	if more == 0 {
 		return
 	}
-	n.told.Add(to, more)
+	n.reports.Add(to, more)
 	if n.c.silent {
-		if more == n.told.Worth(to) {
-			n.put(rankGift{to: to})
+		if more == n.reports.Worth(to) {
+			n.put(contribution{to: to})
 		}
 		return
 	}
-	n.put(rankGift{to, more})
+	n.put(contribution{to, more})
 }
 
-// tellAgain tells of what has changed with a pass.
-func (n *rankNode) tellAgain() {
+// reportChanges tells of what has changed with a pass.
+func (n *rankNode) reportChanges() {
 	if n.c.silent {
 		return
 	}
 	var census rank.Histogram
-	for _, u := range n.others {
-		n.told.Count(&census, u, n.order.Worth(u))
+	for _, u := range n.reported {
+		n.reports.Count(&census, u, n.order.Worth(u))
 	}
-	places := n.told.Threshold(&census)
-	for _, u := range n.others {
-		if n.told.Changed(u, n.order.Worth(u), places) {
-			n.tell(u)
-			n.c.again++
+	places := n.reports.Threshold(&census)
+	for _, u := range n.reported {
+		if n.reports.Changed(u, n.order.Worth(u), places) {
+			n.report(u)
+			n.c.resent++
 		}
 	}
 }
 
-func (n *rankNode) put(gift rankGift) {
-	if at, waits := n.at[gift.to]; waits {
-		n.box[at].worth += gift.worth
+func (n *rankNode) put(gift contribution) {
+	if at, waits := n.outgoingIndex[gift.to]; waits {
+		n.outgoing[at].worth += gift.worth
 		return
 	}
-	n.at[gift.to] = len(n.box)
-	n.box = append(n.box, gift)
+	n.outgoingIndex[gift.to] = len(n.outgoing)
+	n.outgoing = append(n.outgoing, gift)
 }
 
-// take takes in what links that another node has found are worth.
-func (n *rankNode) take(gift rankGift) {
+// receive takes in what links that another node has found are worth.
+func (n *rankNode) receive(gift contribution) {
 	if gift.worth != 0 {
 		n.order.AddExternal(gift.to, gift.worth)
-		n.gifts = append(n.gifts, gift)
+		n.contributions = append(n.contributions, gift)
 		n.found++
 	}
-	n.link(gift.to)
+	n.addLink(gift.to)
 }
 
-// pass computes ranks again of all links and gifts, when these have become more by enough.
+// advance computes ranks again of all links and gifts, when these have become more by enough.
 func (n *rankNode) pass(ctx context.Context) error {
 	if float64(n.found) < (1+n.c.growth)*float64(n.passed) {
 		return nil
 	}
 	n.passed = n.found
-	if err := passOver(ctx, n.order, n.pages, n.c.page, n.gifts); err != nil {
+	if err := passOver(ctx, n.order, n.pages, n.c.page, n.contributions); err != nil {
 		return err
 	}
 	for _, u := range n.known {
 		n.move(u)
 	}
-	n.tellAgain()
+	n.reportChanges()
 	return nil
 }

@@ -29,13 +29,13 @@ type rankQueue interface {
 	pop(is func(rank.ID, rank.Place) bool) (rank.ID, bool)
 }
 
-// leastPass is how many links there are before the first pass.
-const leastPass = 1000
+// minPassLinks is how many links there are before the first pass.
+const minPassLinks = 1000
 
 func newRankCrawl(g *Graph, order rank.Order, queue rankQueue, growth float64) *rankCrawl {
 	n := g.Pages()
 	c := &rankCrawl{g: g, order: order, growth: growth, depth: make([]int32, n), place: make([]rank.Place, n),
-		fetched: make([]bool, n), queue: queue, passed: leastPass}
+		fetched: make([]bool, n), queue: queue, passed: minPassLinks}
 	for u := range c.depth {
 		c.depth[u] = -1
 	}
@@ -46,7 +46,7 @@ func newRankCrawl(g *Graph, order rank.Order, queue rankQueue, growth float64) *
 // run crawls from seeds all there is to be found, and tells at each fetch.
 func (c *rankCrawl) run(ctx context.Context, seeds []rank.ID, fetched func(rank.ID)) error {
 	for _, u := range seeds {
-		c.meet(u, 0)
+		c.addPage(u, 0)
 	}
 	waits := func(u rank.ID, place rank.Place) bool { return !c.fetched[u] && c.place[u] == place }
 	for n := 0; ; n++ {
@@ -73,14 +73,14 @@ func (c *rankCrawl) fetch(u rank.ID) {
 	c.order.Fetched(&page)
 	for _, to := range page.Links {
 		if c.depth[to] < 0 {
-			c.meet(to, c.depth[u]+1)
+			c.addPage(to, c.depth[u]+1)
 		} else if !c.fetched[to] {
 			c.move(to)
 		}
 	}
 }
 
-func (c *rankCrawl) meet(u rank.ID, depth int32) {
+func (c *rankCrawl) addPage(u rank.ID, depth int32) {
 	if c.depth[u] >= 0 {
 		return
 	}
@@ -97,7 +97,7 @@ func (c *rankCrawl) move(u rank.ID) {
 	}
 }
 
-// pass makes a pass over all links of what was fetched, when these have become more by enough.
+// advance makes a pass over all links of what was fetched, when these have become more by enough.
 func (c *rankCrawl) pass(ctx context.Context) error {
 	o, iterative := c.order.(rank.Iterative)
 	if !iterative || float64(c.found) < (1+c.growth)*float64(c.passed) {
@@ -117,7 +117,7 @@ func (c *rankCrawl) pass(ctx context.Context) error {
 
 // passOver makes a pass over the links of pages, as pageOf has them, and gifts.
 func passOver(ctx context.Context, o rank.Iterative, pages []rank.ID, pageOf func(rank.ID) rank.Page,
-	gifts []rankGift) error {
+	gifts []contribution) error {
 	o.Begin()
 	err := o.Pass(ctx, func(ctx context.Context, page func(*rank.Page), gift func(rank.ID, float32)) error {
 		var p rank.Page
@@ -169,19 +169,19 @@ type politeQueue struct {
 	hostOf []uint32
 	delay  int
 
-	hosts []politeHost
-	due   queue.Heap[dueHost]
-	away  queue.FIFO[awayHost] // hosts that were asked lately, by time
-	now   int
-	idle  int // time in which no host could be asked
-	seq   uint32
+	hosts   []politeHost
+	ready   queue.Heap[readyHost]
+	resting queue.FIFO[restingHost] // hosts that were asked lately, by time
+	now     int
+	idle    int // time in which no host could be asked
+	seq     uint32
 }
 
 type politeHost struct {
-	pages queue.Heap[waitingPage]
-	away  bool
-	best  rank.Place // by which it is in due; what is there with another place is no more
-	is    bool       // it is in due
+	pages       queue.Heap[waitingPage]
+	resting     bool
+	queuedPlace rank.Place // by which it is in due; what is there with another place is no more
+	queued      bool       // it is in due
 }
 
 type waitingPage struct {
@@ -194,17 +194,17 @@ func (a waitingPage) Before(b waitingPage) bool {
 	return a.place < b.place || a.place == b.place && a.seq < b.seq
 }
 
-type dueHost struct {
+type readyHost struct {
 	place rank.Place
 	seq   uint32
 	host  uint32
 }
 
-func (a dueHost) Before(b dueHost) bool {
+func (a readyHost) Before(b readyHost) bool {
 	return a.place < b.place || a.place == b.place && a.seq < b.seq
 }
 
-type awayHost struct {
+type restingHost struct {
 	host  uint32
 	until int
 }
@@ -218,64 +218,64 @@ func (q *politeQueue) push(u rank.ID, place rank.Place) {
 	h := &q.hosts[host]
 	q.seq++
 	h.pages.Push(waitingPage{place, q.seq, u})
-	if !h.away && (!h.is || place < h.best) {
-		q.offer(host, place)
+	if !h.resting && (!h.queued || place < h.queuedPlace) {
+		q.enqueue(host, place)
 	}
 }
 
-func (q *politeQueue) offer(host uint32, place rank.Place) {
+func (q *politeQueue) enqueue(host uint32, place rank.Place) {
 	h := &q.hosts[host]
-	h.is, h.best = true, place
+	h.queued, h.queuedPlace = true, place
 	q.seq++
-	q.due.Push(dueHost{place, q.seq, host})
+	q.ready.Push(readyHost{place, q.seq, host})
 }
 
 func (q *politeQueue) pop(is func(rank.ID, rank.Place) bool) (rank.ID, bool) {
 	for {
-		for q.away.Len() > 0 && q.away.First().until <= q.now {
-			host := q.away.Pop().host
-			q.hosts[host].away = false
-			q.offerFirst(host, is)
+		for q.resting.Len() > 0 && q.resting.First().until <= q.now {
+			host := q.resting.Pop().host
+			q.hosts[host].resting = false
+			q.enqueueFirst(host, is)
 		}
-		if len(q.due) == 0 {
-			if q.away.Len() == 0 {
+		if len(q.ready) == 0 {
+			if q.resting.Len() == 0 {
 				return 0, false
 			}
-			q.idle += q.away.First().until - q.now
-			q.now = q.away.First().until
+			q.idle += q.resting.First().until - q.now
+			q.now = q.resting.First().until
 			continue
 		}
-		d := q.due.Pop()
+		d := q.ready.Pop()
 		h := &q.hosts[d.host]
-		if !h.is || h.best != d.place {
+		if !h.queued || h.queuedPlace != d.place {
 			continue
 		}
-		h.is = false
-		if !q.settle(h, is) {
+		h.queued = false
+		if !q.dropStale(h, is) {
 			continue
 		}
 		if first := h.pages[0].place; first > d.place {
-			q.offer(d.host, first)
+			q.enqueue(d.host, first)
 			continue
 		}
 		u := h.pages.Pop().page
-		h.away = true
+		h.resting = true
 		q.now++
-		q.away.Push(awayHost{d.host, q.now + q.delay})
+		q.resting.Push(restingHost{d.host, q.now + q.delay})
 		return u, true
 	}
 }
 
 // settle has the first page of a host be one that waits; false if there is none.
-func (q *politeQueue) settle(h *politeHost, is func(rank.ID, rank.Place) bool) bool {
+func (q *politeQueue) dropStale(h *politeHost, is func(rank.ID, rank.Place) bool) bool {
 	for len(h.pages) > 0 && !is(h.pages[0].page, h.pages[0].place) {
 		h.pages.Pop()
 	}
 	return len(h.pages) > 0
 }
 
-func (q *politeQueue) offerFirst(host uint32, is func(rank.ID, rank.Place) bool) {
-	if h := &q.hosts[host]; q.settle(h, is) {
-		q.offer(host, h.pages[0].place)
+func (q *politeQueue) enqueueFirst(host uint32, is func(rank.ID, rank.Place) bool) {
+	if h := &q.hosts[host]; q.dropStale(h, is) {
+		q.enqueue(host, h.pages[0].place)
 	}
 }

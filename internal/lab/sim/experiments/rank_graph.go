@@ -53,12 +53,12 @@ func graphOf(pages int, each func(link func(from, to rank.ID))) *Graph {
 		g.links[at[from]] = to
 		at[from]++
 	})
-	g.tidy()
+	g.sortLinks()
 	return g
 }
 
-// tidy sorts links, and leaves out those that a page has twice.
-func (g *Graph) tidy() {
+// sortLinks sorts links, and leaves out those that a page has twice.
+func (g *Graph) sortLinks() {
 	kept := 0
 	for u := range g.Pages() {
 		out := g.links[g.first[u]:g.first[u+1]]
@@ -70,10 +70,10 @@ func (g *Graph) tidy() {
 	g.links = slices.Clip(g.links[:kept])
 }
 
-// A MadeGraph is a made-up web. What is true of real ones is true of it: few pages have most of the in-links (a power
+// A GeneratedGraph is a made-up web. What is true of real ones is true of it: few pages have most of the in-links (a power
 // law, by an exponent of 2.1), hosts are of very different sizes, three links in four stay on their host, half of the
 // pages link to their host's front page, and what is popular may be deep within a host.
-type MadeGraph struct {
+type GeneratedGraph struct {
 	Seed  uint64
 	Pages int
 	// BySize is which part of the links to other hosts leads to the host of any page, so that large hosts are likelier;
@@ -85,24 +85,24 @@ type MadeGraph struct {
 const BySize = 0.25
 
 const (
-	leastHost   = 10   // pages of the smallest hosts; half of the hosts are less than twice as large
+	minHost     = 10   // pages of the smallest hosts; half of the hosts are less than twice as large
 	internal    = 0.75 // of the links that are drawn
 	popular     = 0.75 // of the internal ones
 	linkHome    = 0.5  // of the pages
 	toHome      = 0.5  // of the external links
 	leastLinks  = 2
 	linksScale  = 3   // mean of the links beyond: twice as many
-	mostLinks   = 300 // of a page, about
+	maxLinks    = 300 // of a page, about
 	largestHost = 20  // no host has more than this part of all pages
 )
 
 // Graph makes it.
-func (m MadeGraph) Graph() *Graph {
+func (m GeneratedGraph) Graph() *Graph {
 	d := dice.Dice(m.Seed)
 	var begin []int // of each host; then the number of pages
 	for at := 0; at < m.Pages; {
 		begin = append(begin, at)
-		at += min(int(leastHost/(1-d.Unit())), max(m.Pages/largestHost, 1))
+		at += min(int(minHost/(1-d.Unit())), max(m.Pages/largestHost, 1))
 	}
 	hosts := make([]uint32, m.Pages)
 	begin = append(begin, m.Pages)
@@ -121,7 +121,7 @@ func (m MadeGraph) Graph() *Graph {
 }
 
 // host tells the links by which a host's pages are found, and those that they have.
-func (m MadeGraph) host(begin []int, h int, link func(from, to rank.ID)) {
+func (m GeneratedGraph) host(begin []int, h int, link func(from, to rank.ID)) {
 	home, n := begin[h], begin[h+1]-begin[h]
 	for i := range n {
 		d := dice.Dice(m.Seed ^ uint64(home+i)*0xd1342543de82ef95)
@@ -137,14 +137,14 @@ func (m MadeGraph) host(begin []int, h int, link func(from, to rank.ID)) {
 			link(u, rank.ID(home))
 		}
 		degree := leastLinks + int(linksScale/math.Sqrt(1-d.Unit()))
-		for range min(degree, mostLinks) {
+		for range min(degree, maxLinks) {
 			link(u, rank.ID(m.target(begin, h, &d)))
 		}
 	}
 }
 
 // target draws where a link of a host's page leads.
-func (m MadeGraph) target(begin []int, h int, d *dice.Dice) int {
+func (m GeneratedGraph) target(begin []int, h int, d *dice.Dice) int {
 	if d.Unit() < internal {
 		n := begin[h+1] - begin[h]
 		if d.Unit() < popular {

@@ -34,7 +34,7 @@ func (r *Rank) Judge(res *RankResult) []results.Statement {
 				continue
 			}
 			late := run.After(ByPageRank, mostFound)
-			j.find("", fmt.Sprintf("%sPageRank has %.0f %% of the important pages after fewer fetches than %s", how,
+			j.add("", fmt.Sprintf("%sPageRank has %.0f %% of the important pages after fewer fetches than %s", how,
 				100*mostFound, other), after < late, fmt.Sprintf("after %d and %d, %s and %s of all pages", after, late,
 				percentOf(after, res.Reached), percentOf(late, res.Reached)),
 				"the last of them have few links from pages that rank high")
@@ -53,7 +53,7 @@ func (r *Rank) early(j *judged, how string, a, b *RankRun) {
 			worst, at = d, n
 		}
 	}
-	j.find("", fmt.Sprintf("%sthere is little difference early on, in the first %d fetches", how, r.Top),
+	j.add("", fmt.Sprintf("%sthere is little difference early on, in the first %d fetches", how, r.Top),
 		worst <= littleDifference, fmt.Sprintf("%.0f points at the most: after %d fetches %.0f %% and %.0f %%", 100*worst,
 			at, 100*a.At(ByPageRank, at), 100*b.At(ByPageRank, at)),
 		"what the first pages link to tells already what is important")
@@ -97,12 +97,12 @@ func (res *RankResult) samples() (all []int) {
 
 // Pictures are the share of the important pages that is there over the share of all pages that was fetched: on a linear
 // axis, and on a logarithmic one, which shows the beginning.
-func (r *Rank) Pictures(res *RankResult) []Named {
-	return []Named{r.picture(res, "rank", false), r.picture(res, "rank-log", true)}
+func (r *Rank) Pictures(res *RankResult) []NamedPicture {
+	return []NamedPicture{r.picture(res, "rank", false), r.picture(res, "rank-log", true)}
 }
 
-func (r *Rank) picture(res *RankResult, name string, log bool) Named {
-	p := Named{Name: name, Title: fmt.Sprintf("Share of the %d most important pages found", r.Top),
+func (r *Rank) picture(res *RankResult, name string, log bool) NamedPicture {
+	p := NamedPicture{Name: name, Title: fmt.Sprintf("Share of the %d most important pages found", r.Top),
 		Picture: Picture{Columns: 1}}
 	for m := range importances {
 		for _, polite := range []bool{false, true} {

@@ -20,9 +20,9 @@ type RankNodes struct {
 	Batch int       // pages that a node fetches between two batches of links to others
 }
 
-// RankNodesUsual is the experiment as it is made if nothing else is wanted. A hundred pages between two batches is what
+// DefaultRankNodes is the experiment as it is made if nothing else is wanted. A hundred pages between two batches is what
 // a node fetches in a second.
-func RankNodesUsual() RankNodes {
+func DefaultRankNodes() RankNodes {
 	return RankNodes{Rank: RankOfPaper(), At: []float64{0.02, 0.1, 0.25, 0.5, 1}, Batch: 100}
 }
 
@@ -36,17 +36,17 @@ type RankNodesRun struct {
 // A RankNodesPoint is how well nodes rank at some time.
 type RankNodesPoint struct {
 	Fetched, Known int     // URLs
-	Abroad         int     // links that were found to URLs of another node
+	RemoteLinks    int     // links that were found to URLs of another node
 	Sent           int     // what went there: what links to a URL are worth, more than one's or anew
-	Again          int     // of that, how much after a pass, without a link
-	Common         int     // of the Top URLs that rank highest by the graph found so far, how many do so by the nodes
+	Resent         int     // of that, how much after a pass, without a link
+	Overlap        int     // of the Top URLs that rank highest by the graph found so far, how many do so by the nodes
 	Tau            float64 // Kendall's, of all known URLs' ranks by the nodes and by the graph found so far
 	Found          int     // of the Top pages of the whole graph, how many were fetched
 }
 
 // A RankNodesResult is what the experiment came to.
 type RankNodesResult struct {
-	RankGround
+	GraphSummary
 	Runs []RankNodesRun
 }
 
@@ -62,7 +62,7 @@ func (r *RankNodes) Run(ctx context.Context, g *Graph, progress func(done, of in
 	if err != nil {
 		return nil, err
 	}
-	res := &RankNodesResult{RankGround: ground}
+	res := &RankNodesResult{GraphSummary: ground}
 	top, _, err := r.topByPageRank(ctx, g, reached)
 	if err != nil {
 		return nil, err
@@ -121,7 +121,7 @@ func (j *rankNodesJudge) fetched(ctx context.Context) error {
 
 func (j *rankNodesJudge) point(ctx context.Context) (p RankNodesPoint, err error) {
 	c := j.c
-	if _, err := settle(ctx, j.whole, j.g, c.pages, c.known); err != nil {
+	if _, err := iterate(ctx, j.whole, j.g, c.pages, c.known); err != nil {
 		return p, err
 	}
 	byNodes := make([]float64, len(c.known))
@@ -129,7 +129,7 @@ func (j *rankNodesJudge) point(ctx context.Context) (p RankNodesPoint, err error
 	for i, u := range c.known {
 		byNodes[i], byWhole[i] = c.importance(u), j.whole.Importance(u, 0)
 	}
-	p = RankNodesPoint{Fetched: len(c.pages), Known: len(c.known), Abroad: c.abroad, Sent: c.sent, Again: c.again,
+	p = RankNodesPoint{Fetched: len(c.pages), Known: len(c.known), RemoteLinks: c.remoteLinks, Sent: c.sent, Resent: c.resent,
 		Tau: kendall(byNodes, byWhole)}
 	want := map[rank.ID]bool{}
 	for _, u := range j.Rank.top(c.known, func(u rank.ID) float64 { return j.whole.Importance(u, 0) }) {
@@ -137,7 +137,7 @@ func (j *rankNodesJudge) point(ctx context.Context) (p RankNodesPoint, err error
 	}
 	for _, u := range j.Rank.top(c.known, c.importance) {
 		if want[u] {
-			p.Common++
+			p.Overlap++
 		}
 	}
 	for _, u := range j.top {
@@ -155,15 +155,15 @@ func (r *RankNodes) Tables(res *RankNodesResult) []Table {
 	for i := range res.Runs {
 		run := &res.Runs[i]
 		for _, p := range run.Points {
-			t.add(run.Nodes, run.Silent, p.Fetched, float64(p.Fetched)/float64(res.Reached), p.Known, p.Abroad, p.Sent,
-				p.Again, p.Common, p.Tau, p.Found)
+			t.add(run.Nodes, run.Silent, p.Fetched, float64(p.Fetched)/float64(res.Reached), p.Known, p.RemoteLinks, p.Sent,
+				p.Resent, p.Overlap, p.Tau, p.Found)
 		}
 	}
 	return []Table{t}
 }
 
 // Pictures are overlap and tau over the share of all pages that was fetched.
-func (r *RankNodes) Pictures(res *RankNodesResult) []Named {
+func (r *RankNodes) Pictures(res *RankNodesResult) []NamedPicture {
 	overlap := Panel{Title: fmt.Sprintf("share of the %d that rank highest by one PageRank", r.Top)}
 	tau := Panel{Title: "Kendall's tau over all known URLs"}
 	for _, panel := range []*Panel{&overlap, &tau} {
@@ -174,12 +174,12 @@ func (r *RankNodes) Pictures(res *RankNodesResult) []Named {
 		a, b := Curve{Name: run.name()}, Curve{Name: run.name()}
 		for _, p := range run.Points {
 			a.X = append(a.X, float64(p.Fetched)/float64(res.Reached))
-			a.Y, b.Y = append(a.Y, float64(p.Common)/float64(r.Top)), append(b.Y, p.Tau)
+			a.Y, b.Y = append(a.Y, float64(p.Overlap)/float64(r.Top)), append(b.Y, p.Tau)
 		}
 		b.X = slices.Clone(a.X)
 		overlap.Curves, tau.Curves = append(overlap.Curves, a), append(tau.Curves, b)
 	}
-	return []Named{{Name: "rank-nodes", Title: "Nodes that rank their own URLs",
+	return []NamedPicture{{Name: "rank-nodes", Title: "Nodes that rank their own URLs",
 		Picture: Picture{Columns: 1, Panels: []Panel{overlap, tau}}}}
 }
 

@@ -27,8 +27,8 @@ func rankNodes(t *testing.T, r RankNodes, g *Graph) *RankNodesResult {
 // tell each other.
 func TestRankNodes(t *testing.T) {
 	testmain.Slow(t)
-	g := MadeGraph{Seed: 1, Pages: 30_000, BySize: BySize}.Graph()
-	r := RankNodesUsual()
+	g := GeneratedGraph{Seed: 1, Pages: 30_000, BySize: BySize}.Graph()
+	r := DefaultRankNodes()
 	r.Top, r.Nodes = 200, []int{1, 4}
 	res := rankNodes(t, r, g)
 	if len(res.Runs) != 3 || res.Runs[0].Silent || res.Runs[1].Silent || !res.Runs[2].Silent {
@@ -38,20 +38,20 @@ func TestRankNodes(t *testing.T) {
 		run := &res.Runs[i]
 		for k, p := range run.Points {
 			t.Logf("%s: %+v", run.name(), p)
-			if want := int(r.At[k] * float64(res.Reached)); p.Fetched != want || p.Known < want || p.Common > r.Top {
+			if want := int(r.At[k] * float64(res.Reached)); p.Fetched != want || p.Known < want || p.Overlap > r.Top {
 				t.Errorf("%s at %v: %+v", run.name(), r.At[k], p)
 			}
 		}
 		if last := run.Points[len(r.At)-1]; last.Known != res.Reached || last.Found != r.Top ||
-			run.Nodes == 1 && last.Abroad+last.Sent != 0 || run.Nodes > 1 && last.Sent-last.Again >= last.Abroad ||
-			last.Again > last.Abroad/4 {
+			run.Nodes == 1 && last.RemoteLinks+last.Sent != 0 || run.Nodes > 1 && last.Sent-last.Resent >= last.RemoteLinks ||
+			last.Resent > last.RemoteLinks/4 {
 			t.Errorf("%s in the end: %+v", run.name(), last)
 		}
 	}
 	for k := range r.At {
 		alone, told, silent := res.Runs[0].Points[k], res.Runs[1].Points[k], res.Runs[2].Points[k]
 		if alone.Tau < 0.9 || told.Tau > alone.Tau+0.01 || k > 0 && told.Tau < alone.Tau-0.05 || told.Tau < silent.Tau+0.03 ||
-			alone.Common < r.Top*17/20 {
+			alone.Overlap < r.Top*17/20 {
 			t.Errorf("at %v: alone %+v, several %+v, silent %+v", r.At[k], alone, told, silent)
 		}
 	}
@@ -63,17 +63,17 @@ func TestRankNodes(t *testing.T) {
 // TestLittleIsKeptBack: what links to another node's URL are worth, that node has but for a place, at any time when
 // nothing is under way.
 func TestLittleIsKeptBack(t *testing.T) {
-	g := MadeGraph{Seed: 5, Pages: 3000, BySize: BySize}.Graph()
+	g := GeneratedGraph{Seed: 5, Pages: 3000, BySize: BySize}.Graph()
 	c := newRankCluster(g, 1, 2, false, 1e9, 20) // no pass
 	judged := 0
 	err := c.run(t.Context(), []rank.ID{0, 1, 2}, func(context.Context) error {
-		if len(c.nodes[0].box)+len(c.nodes[1].box) > 0 {
+		if len(c.nodes[0].outgoing)+len(c.nodes[1].outgoing) > 0 {
 			return nil
 		}
 		for i, n := range c.nodes {
-			for _, u := range n.others {
-				has, there := n.order.Worth(u), c.nodes[1-i].told.Worth(u)
-				if told := n.told.Worth(u); has > (told+0.15)*1.13-0.15 || there != 0 {
+			for _, u := range n.reported {
+				has, there := n.order.Worth(u), c.nodes[1-i].reports.Worth(u)
+				if told := n.reports.Worth(u); has > (told+0.15)*1.13-0.15 || there != 0 {
 					t.Fatalf("of %v for URL %d the other has %v", has, u, told)
 				}
 				judged++
@@ -91,7 +91,7 @@ func TestRankNodesNeedHosts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := RankNodesUsual()
+	r := DefaultRankNodes()
 	if _, err := r.Run(t.Context(), g, nil); !errors.Is(err, errNoHosts) {
 		t.Error(err)
 	}

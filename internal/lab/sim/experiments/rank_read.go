@@ -15,8 +15,8 @@ import (
 	"kumo/internal/state/rank"
 )
 
-// mostLine is how long a line of a graph may be.
-const mostLine = 64 << 20
+// maxLine is how long a line of a graph may be.
+const maxLine = 64 << 20
 
 // ReadGraph reads a graph as text, or that compressed by gzip or zstd. A line has a page and one that it links to, or
 // more (an adjacency list), by URLs, numbers or other names without blanks; a line that begins with # or % says
@@ -84,7 +84,7 @@ func (p *graphReader) eachPair(from io.Reader, what string, f func(a, b string) 
 // eachLine calls f for each line. An error says in which line of what it came.
 func eachLine(from io.Reader, of string, f func(line string) error) error {
 	lines := bufio.NewScanner(from)
-	lines.Buffer(make([]byte, 64<<10), mostLine)
+	lines.Buffer(make([]byte, 64<<10), maxLine)
 	n := 1
 	for ; lines.Scan(); n++ {
 		if err := f(lines.Text()); err != nil {

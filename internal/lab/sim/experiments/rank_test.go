@@ -29,7 +29,7 @@ func rankExperiment(t *testing.T, r Rank, g *Graph) *RankResult {
 
 // TestRank: every crawl fetches all pages once; orders that know more find what is important sooner.
 func TestRank(t *testing.T) {
-	g := MadeGraph{Seed: 1, Pages: 30_000, BySize: BySize}.Graph()
+	g := GeneratedGraph{Seed: 1, Pages: 30_000, BySize: BySize}.Graph()
 	r := RankOfPaper()
 	r.Top, r.Delay = 100, 20
 	res := rankExperiment(t, r, g)
@@ -82,7 +82,7 @@ func TestRankJudge(t *testing.T) {
 		{at(1, 1), at(10, 5), at(50, 5), []bool{true, false, true}},
 		{at(10, 5), at(10, 5), at(1, 1), []bool{false, true, false}},
 	} {
-		res := &RankResult{RankGround: RankGround{Reached: 100}}
+		res := &RankResult{GraphSummary: GraphSummary{Reached: 100}}
 		for order, found := range map[string][]int{"pagerank": c.pagerank, "breadth": c.breadth, "random": c.random} {
 			res.Runs = append(res.Runs, RankRun{Order: order, Found: [importances][]int{found, found}})
 		}
@@ -219,7 +219,7 @@ func TestRankInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	r := RankOfPaper()
-	g := MadeGraph{Seed: 1, Pages: 20_000}.Graph()
+	g := GeneratedGraph{Seed: 1, Pages: 20_000}.Graph()
 	if _, err := r.Run(ctx, g, func(int, int) {}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
@@ -227,7 +227,7 @@ func TestRankInterrupted(t *testing.T) {
 
 // TestBreadthFirst: in one queue it fetches by depth.
 func TestBreadthFirst(t *testing.T) {
-	g := MadeGraph{Seed: 1, Pages: 5000}.Graph()
+	g := GeneratedGraph{Seed: 1, Pages: 5000}.Graph()
 	c := newRankCrawl(g, breadth.New(), &oneQueue{}, 1)
 	last := int32(0)
 	err := c.run(t.Context(), []rank.ID{0}, func(u rank.ID) {

@@ -71,7 +71,7 @@ func (b *balanceSheet) splits() {
 			for node, n := range s.Counts {
 				fmt.Fprintf(tab, "%d: %.0f s\t", n, s.Mean(node))
 			}
-			fmt.Fprintf(tab, "%.1f s\t%.1f s\t%s\t%.3f\t\n", s.Run, s.Promised, percent(s.Tail), s.Ratio)
+			fmt.Fprintf(tab, "%.1f s\t%.1f s\t%s\t%.3f\t\n", s.Run, s.PredictedRun, percent(s.Tail), s.Ratio)
 		}
 	})
 }

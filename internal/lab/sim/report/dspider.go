@@ -24,7 +24,7 @@ func DSpider(out io.Writer, to *Folder, w *experiments.DSpider, points []experim
 	}
 	for _, figure := range figures {
 		set := figure[0].Setting
-		title := fmt.Sprintf("Experiment %d, mode %v, %s", set.Experiment, set.Mode, set.Loading.InWords())
+		title := fmt.Sprintf("Experiment %d, mode %v, %s", set.Experiment, set.Mode, set.Loading.LongName())
 		if err := to.plot(experiments.FigureTable(figure), title, experiments.Figure(figure)); err != nil {
 			return err
 		}
@@ -34,8 +34,8 @@ func DSpider(out io.Writer, to *Folder, w *experiments.DSpider, points []experim
 
 // plot writes a table, and a picture of it as SVG, and as JSON for bench/plot.
 func (f *Folder) plot(t experiments.Table, title string, pic *experiments.Picture) error {
-	named := experiments.Named{Name: t.Name, Title: title, Picture: *pic}
-	if err := f.results([]experiments.Table{t}, []experiments.Named{named}); err != nil {
+	named := experiments.NamedPicture{Name: t.Name, Title: title, Picture: *pic}
+	if err := f.results([]experiments.Table{t}, []experiments.NamedPicture{named}); err != nil {
 		return err
 	}
 	return f.write(t.Name+".plot.json", pic.Write)
@@ -47,7 +47,7 @@ func (s *sheet) figure(points []experiments.Point) {
 	if set.Experiment == 2 {
 		axis, what = "timeout", fmt.Sprintf("timeouts, %d nodes", set.Nodes)
 	}
-	title := fmt.Sprintf("Experiment %d (%s), mode %v, %s", set.Experiment, what, set.Mode, set.Loading.InWords())
+	title := fmt.Sprintf("Experiment %d (%s), mode %v, %s", set.Experiment, what, set.Mode, set.Loading.LongName())
 	s.grid(title, func(tab io.Writer) {
 		fmt.Fprintf(tab, "%s\tplace\t", axis)
 		for _, m := range experiments.Measures {
@@ -56,7 +56,7 @@ func (s *sheet) figure(points []experiments.Point) {
 		fmt.Fprintln(tab, "not fetched\t")
 		for i := range points {
 			p := &points[i]
-			fmt.Fprintf(tab, "%g\t%v\t", p.X(), p.Place)
+			fmt.Fprintf(tab, "%g\t%v\t", p.X(), p.Network)
 			for _, m := range experiments.Measures {
 				mean, deviation := p.Mean(m)
 				fmt.Fprintf(tab, "%.2f ± %.2f\t", mean, deviation)
@@ -80,10 +80,10 @@ func DSpiderScale(out io.Writer, to *Folder, s *experiments.Scale, rows []experi
 		fmt.Fprintln(tab, "nodes\tvariant\toffered/s\tanswered/s\tmedian\tp99\tprocessor\tlog\tcapacity\t")
 		for i, r := range rows {
 			if i > 0 && rows[i-1].Nodes != r.Nodes {
-				fmt.Fprintln(tab, rule(9))
+				fmt.Fprintln(tab, separator(9))
 			}
 			fmt.Fprintf(tab, "%d\t%v\t%.1f\t%.1f\t%v\t%v\t%s\t%s\t%s\t\n", r.Nodes, r.Variant, r.Offered, r.Answered,
-				short(r.Median), short(r.P99), percent(r.Processor), percent(r.Log), percent(r.Capacity))
+				roundTime(r.Median), roundTime(r.P99), percent(r.Processor), percent(r.Log), percent(r.Capacity))
 		}
 	})
 	w.printf("\n")
@@ -111,8 +111,8 @@ func limitText(l experiments.Limit, rows []experiments.ScaleRow) string {
 	return text + "; no number of nodes in the table fetches less for it"
 }
 
-// short is a time with as many digits as mean something.
-func short(d time.Duration) time.Duration {
+// roundTime is a time with as many digits as mean something.
+func roundTime(d time.Duration) time.Duration {
 	unit := time.Microsecond
 	for d > 1000*unit {
 		unit *= 10

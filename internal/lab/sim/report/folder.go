@@ -81,7 +81,7 @@ func (f *Folder) write(name string, write func(io.Writer) error) error {
 }
 
 // results writes tables as CSV, and draws pictures as SVG.
-func (f *Folder) results(tables []experiments.Table, pictures []experiments.Named) error {
+func (f *Folder) results(tables []experiments.Table, pictures []experiments.NamedPicture) error {
 	for _, t := range tables {
 		f.made.Tables = append(f.made.Tables, t.Name+".csv")
 		if err := f.write(t.Name+".csv", t.Write); err != nil {

@@ -34,8 +34,8 @@ func (s *sheet) table(fill func(tab io.Writer)) {
 	}
 }
 
-// rule is a line between others of so many cells; one without cells would end the columns.
-func rule(cells int) string { return strings.Repeat("\t", cells) }
+// separator is a line between others of so many cells; one without cells would end the columns.
+func separator(cells int) string { return strings.Repeat("\t", cells) }
 
 func percent(share float64) string { return strconv.FormatFloat(100*share, 'f', 2, 64) + " %" }
 
@@ -58,7 +58,7 @@ func (s *sheet) statements(to *Folder, heading string, all []results.Statement) 
 }
 
 // finish writes the sheet, and the results to the folder.
-func (s *sheet) finish(out io.Writer, to *Folder, tables []experiments.Table, pictures []experiments.Named) error {
+func (s *sheet) finish(out io.Writer, to *Folder, tables []experiments.Table, pictures []experiments.NamedPicture) error {
 	if _, err := s.WriteTo(out); err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ func Hash(out io.Writer, to *Folder, h *experiments.Hash, rows []experiments.Has
 		fmt.Fprintln(tab, head)
 		for i, r := range rows {
 			if i > 0 && rows[i-1].Nodes != r.Nodes {
-				fmt.Fprintln(tab, rule(strings.Count(head, "\t")))
+				fmt.Fprintln(tab, separator(strings.Count(head, "\t")))
 			}
 			fmt.Fprintf(tab, "%d\t%s\t%.3f\t%s\t%.2g\t%s\t%s\t", r.Nodes, r.Way, r.MaxMean, percent(r.Deviation), r.P,
 				moves(r.Join), moves(r.Leave))
@@ -39,7 +39,7 @@ func moves(m experiments.Moves) string {
 	if m == (experiments.Moves{}) {
 		return "-\t-\t-"
 	}
-	return percent(m.All) + "\t" + percent(m.Least) + "\t" + percent(m.InVain)
+	return percent(m.All) + "\t" + percent(m.Minimum) + "\t" + percent(m.Unnecessary)
 }
 
 // HashTable is the table with all digits.
@@ -48,8 +48,8 @@ func HashTable(rows []experiments.HashRow) experiments.Table {
 		"join_least", "join_in_vain", "leave", "leave_least", "leave_in_vain", "ns"}}}
 	for _, r := range rows {
 		line := []string{strconv.Itoa(r.Nodes), r.Way}
-		for _, x := range []float64{r.MaxMean, r.Deviation, r.P, r.Join.All, r.Join.Least, r.Join.InVain, r.Leave.All,
-			r.Leave.Least, r.Leave.InVain} {
+		for _, x := range []float64{r.MaxMean, r.Deviation, r.P, r.Join.All, r.Join.Minimum, r.Join.Unnecessary, r.Leave.All,
+			r.Leave.Minimum, r.Leave.Unnecessary} {
 			line = append(line, strconv.FormatFloat(x, 'g', -1, 64))
 		}
 		t.Lines = append(t.Lines, append(line, strconv.FormatInt(r.Cost.Nanoseconds(), 10)))

@@ -10,7 +10,7 @@ import (
 // Rank prints in which order important pages are fetched, and writes tables and pictures.
 func Rank(out io.Writer, to *Folder, r *experiments.Rank, res *experiments.RankResult) error {
 	s := rankSheet{Rank: r}
-	s.ground(&res.RankGround)
+	s.ground(&res.GraphSummary)
 	for _, polite := range []bool{false, true} {
 		for _, by := range []experiments.Importance{experiments.ByPageRank, experiments.ByInDegree} {
 			s.orders(res, by, polite)
@@ -27,7 +27,7 @@ type rankSheet struct {
 	*experiments.Rank
 }
 
-func (s *rankSheet) ground(g *experiments.RankGround) {
+func (s *rankSheet) ground(g *experiments.GraphSummary) {
 	hosts := "on hosts that are not known"
 	if g.Hosts > 0 {
 		hosts = fmt.Sprintf("%d hosts", g.Hosts)
@@ -67,7 +67,7 @@ func (s *rankSheet) orders(res *experiments.RankResult, by experiments.Importanc
 // RankNodes prints how well nodes that share a crawl rank their URLs, and writes tables and pictures.
 func RankNodes(out io.Writer, to *Folder, n *experiments.RankNodes, res *experiments.RankNodesResult) error {
 	s := rankSheet{Rank: &n.Rank}
-	s.ground(&res.RankGround)
+	s.ground(&res.GraphSummary)
 	title := fmt.Sprintf("Ranks by nodes beside one PageRank of all links found so far: of the %d highest, and over all "+
 		"known URLs", n.Rank.Top)
 	s.grid(title, func(tab io.Writer) {
@@ -81,8 +81,8 @@ func RankNodes(out io.Writer, to *Folder, n *experiments.RankNodes, res *experim
 			}
 			for _, p := range run.Points {
 				fmt.Fprintf(tab, "%d\t%s\t%s\t%d\t%s\t%.4f\t%d\t%d\t%d\t%s\t\n", run.Nodes, told,
-					percent(float64(p.Fetched)/float64(res.Reached)), p.Known, percent(float64(p.Common)/float64(n.Rank.Top)),
-					p.Tau, p.Abroad, p.Sent, p.Again, percent(float64(p.Found)/float64(n.Rank.Top)))
+					percent(float64(p.Fetched)/float64(res.Reached)), p.Known, percent(float64(p.Overlap)/float64(n.Rank.Top)),
+					p.Tau, p.RemoteLinks, p.Sent, p.Resent, percent(float64(p.Found)/float64(n.Rank.Top)))
 			}
 		}
 	})

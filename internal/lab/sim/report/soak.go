@@ -19,7 +19,7 @@ func Soak(w io.Writer, story []string, report sim.Report, strategy string, nodes
 	}
 	for _, f := range report.Failed {
 		for _, v := range f.Violations[:min(len(f.Violations), 10)] {
-			fmt.Fprintf(w, "seed %d, at %v: %s\n", f.Seed, v.At.Round(time.Millisecond), v.What)
+			fmt.Fprintf(w, "seed %d, at %v: %s\n", f.Seed, v.At.Round(time.Millisecond), v.Message)
 		}
 	}
 	if _, err := fmt.Fprintln(w, report); err != nil {

@@ -41,7 +41,7 @@ func (o *Show) Collections(ctx context.Context, w io.Writer, all []*inspect.Coll
 			}
 			continue
 		}
-		d, err := c.Day(ctx, c.Last())
+		d, err := c.Day(ctx, c.LastDate())
 		state := inspect.Damaged
 		if err == nil {
 			state = inspect.StateOf(d.State)
@@ -49,7 +49,7 @@ func (o *Show) Collections(ctx context.Context, w io.Writer, all []*inspect.Coll
 			return err
 		}
 		failed = errors.Join(failed, err)
-		fmt.Fprintf(tab, "%s\t%s\t%d\t%s\t%s\t%s\t%s\n", c.Code, c.Directory, len(c.Dates), c.Dates[0], c.Last(),
+		fmt.Fprintf(tab, "%s\t%s\t%d\t%s\t%s\t%s\t%s\n", c.Code, c.Directory, len(c.Dates), c.Dates[0], c.LastDate(),
 			text.Time(c.Changed), state)
 	}
 	return errors.Join(tab.Flush(), failed)
@@ -116,13 +116,13 @@ func (o *Show) Days(ctx context.Context, w io.Writer, c *inspect.Collection) (fa
 // Pages lists the pages of a day.
 func (o *Show) Pages(ctx context.Context, w, errs io.Writer, c *inspect.Collection, d *inspect.Day) error {
 	if d.State.Nothing != "" {
-		return fmt.Errorf("%s of %s: %w: %s", d.Date, c.Code, batch.ErrNothing, d.State.Nothing)
+		return fmt.Errorf("%s of %s: %w: %s", d.Date, c.Code, batch.ErrNothingFetched, d.State.Nothing)
 	}
 	if d.Counts == nil {
 		return fmt.Errorf("%s of %s is not done (%s): its pages are listed when it is", d.Date, c.Code,
 			inspect.StateOf(d.State))
 	}
-	q := inspect.Query{Apart: o.Other, Find: o.Find, Offset: o.Offset, Limit: o.Limit + 1}
+	q := inspect.Query{Other: o.Other, Find: o.Find, Offset: o.Offset, Limit: o.Limit + 1}
 	if o.Limit == 0 {
 		q.Limit = -1
 	}

@@ -51,7 +51,7 @@ func Stats(w io.Writer, t *inspect.Table, days bool) error {
 		}
 	}
 	printShares(tab, "charset", t.Collections, charsetsOf)
-	printShares(tab, "apart, in", t.Collections, apartOf)
+	printShares(tab, "apart, in", t.Collections, otherOf)
 	if err := tab.Flush(); err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func Stats(w io.Writer, t *inspect.Table, days bool) error {
 	}
 	for _, d := range t.Open {
 		if d.Nothing != "" {
-			fmt.Fprintf(w, "%s of %s: %v: %s\n", d.Date, d.Collection, batch.ErrNothing, d.Nothing)
+			fmt.Fprintf(w, "%s of %s: %v: %s\n", d.Date, d.Collection, batch.ErrNothingFetched, d.Nothing)
 			continue
 		}
 		fmt.Fprintf(w, "%s of %s is not done: round %d, %s\n", d.Date, d.Collection, d.Round, d.Job)
@@ -69,11 +69,11 @@ func Stats(w io.Writer, t *inspect.Table, days bool) error {
 }
 
 func charsetsOf(r *inspect.Row) map[string]int64 { return r.Charsets }
-func apartOf(r *inspect.Row) map[string]int64    { return r.ApartBy }
+func otherOf(r *inspect.Row) map[string]int64    { return r.ApartBy }
 
 // printShares prints the shares of a kind in each collection, largest first.
 func printShares(w io.Writer, head string, rows []*inspect.Row, of func(*inspect.Row) map[string]int64) {
-	if len(inspect.Names(rows, of)) == 0 {
+	if len(inspect.Keys(rows, of)) == 0 {
 		return
 	}
 	fmt.Fprintf(w, "\ncollection\t%s\tpages\tshare\t\n", head)
@@ -97,7 +97,7 @@ func printShares(w io.Writer, head string, rows []*inspect.Row, of func(*inspect
 
 // StatsCSV writes a line for each day of each collection.
 func StatsCSV(w io.Writer, t *inspect.Table) error {
-	charsets, others := inspect.Names(t.Days, charsetsOf), inspect.Names(t.Days, apartOf)
+	charsets, others := inspect.Keys(t.Days, charsetsOf), inspect.Keys(t.Days, otherOf)
 	head := []string{"day", "collection", "directory", "pages", "sites", "bytes", "apart", "fetched", "unchanged",
 		"redirects", "errors", "failed", "left_out"}
 	for _, name := range charsets {

@@ -33,7 +33,7 @@ func (o *Show) URL(ctx context.Context, w io.Writer, c *inspect.Collection, date
 	found, err := c.Find(ctx, date, url)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%s was not asked for on %s%s", url, date, notAsked(ctx, c, date, url))
+		return fmt.Errorf("%s was not asked for on %s%s", url, date, whyNotRequested(ctx, c, date, url))
 	case err != nil:
 		return err
 	case found.Trouble != nil && (o.Headers || o.Body):
@@ -54,9 +54,9 @@ func (o *Show) part(ctx context.Context, v *urlView) error {
 			return err
 		}
 		if o.XML {
-			return v.put(pg.Line)
+			return v.write(pg.Line)
 		}
-		return v.put(append([]byte(pg.Record.Content), '\n'))
+		return v.write(append([]byte(pg.Record.Content), '\n'))
 	case o.Headers:
 		return v.headers()
 	case o.Body:
@@ -75,9 +75,9 @@ func otherDays(ctx context.Context, c *inspect.Collection, url string) (days []s
 	return days
 }
 
-// notAsked returns on which other days a URL was requested, and why it may not have been on this one: the rule that
+// whyNotRequested returns on which other days a URL was requested, and why it may not have been on this one: the rule that
 // refuses it or, if none does, how many links each rule refused that day. URLs of refused links are not recorded.
-func notAsked(ctx context.Context, c *inspect.Collection, date, url string) string {
+func whyNotRequested(ctx context.Context, c *inspect.Collection, date, url string) string {
 	days, words := otherDays(ctx, c, url), ", nor on any other day"
 	if len(days) > 0 {
 		words = ", but on " + strings.Join(days, ", ")
@@ -86,7 +86,7 @@ func notAsked(ctx context.Context, c *inspect.Collection, date, url string) stri
 	if err != nil {
 		return words // the day is being read anyway: its own error is shown
 	}
-	counts := linksRefused(d)
+	counts := refusedLinks(d)
 	v, err := c.Refused(ctx, d, url)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && counts != "":
@@ -108,8 +108,8 @@ func notAsked(ctx context.Context, c *inspect.Collection, date, url string) stri
 	return words
 }
 
-// linksRefused counts the refused links of a day, by rule.
-func linksRefused(d *inspect.Day) string {
+// refusedLinks counts the refused links of a day, by rule.
+func refusedLinks(d *inspect.Day) string {
 	refused := d.State.RefusedLinks()
 	var parts []string
 	for _, rule := range slices.Sorted(maps.Keys(refused)) {
@@ -127,8 +127,8 @@ type urlView struct {
 	date    string
 }
 
-// put writes text that comes from the network.
-func (v *urlView) put(part []byte) error {
+// write writes text that comes from the network.
+func (v *urlView) write(part []byte) error {
 	if v.visible {
 		part = []byte(inspect.Visible(strings.ReplaceAll(string(part), "\r\n", "\n")))
 	}
@@ -146,7 +146,7 @@ func (v *urlView) record(ctx context.Context) (*inspect.Page, error) {
 	}
 	pg, _, err := v.c.Earlier(ctx, v.date, v.URL)
 	if err == nil && pg == nil {
-		err = fmt.Errorf("%s has no XML record on %s: %s", v.URL.URL, v.date, v.Became())
+		err = fmt.Errorf("%s has no XML record on %s: %s", v.URL.URL, v.date, v.Outcome())
 	}
 	return pg, err
 }
@@ -158,7 +158,7 @@ func (v *urlView) answer() (*page.Response, error) {
 	}
 	resp := new(page.Response)
 	if err := v.Document.Response(resp); err != nil {
-		return nil, fmt.Errorf("there is no answer: %s", v.Became())
+		return nil, fmt.Errorf("there is no answer: %s", v.Outcome())
 	}
 	return resp, nil
 }
@@ -168,21 +168,21 @@ func (v *urlView) headers() error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(v.put(resp.RequestRaw), v.put(resp.Raw[:resp.HeadLen]))
+	return errors.Join(v.write(resp.RequestRaw), v.write(resp.Raw[:resp.HeadLen]))
 }
 
-// mostShown is how much of a body is decoded to be shown.
-const mostShown = 256 << 20
+// maxBody is how much of a body is decoded to be shown.
+const maxBody = 256 << 20
 
 func (v *urlView) body() error {
 	resp, err := v.answer()
 	if err != nil {
 		return err
 	}
-	if err := fetch.Decode(resp, mostShown); err != nil && len(resp.Body) == 0 {
+	if err := fetch.Decode(resp, maxBody); err != nil && len(resp.Body) == 0 {
 		return err
 	}
-	return v.put(resp.Body)
+	return v.write(resp.Body)
 }
 
 // A urlLine is a URL as JSON.
@@ -201,12 +201,12 @@ type urlLine struct {
 }
 
 func (v *urlView) json() error {
-	l := urlLine{URL: v.URL.URL, Became: v.Became()}
+	l := urlLine{URL: v.URL.URL, Became: v.Outcome()}
 	if d := v.Document; d != nil {
 		l.Status, l.From, l.Depth, l.Time, l.Type = d.Status, d.From, d.Depth, d.Time, d.Type
 	}
 	if v.Page != nil {
-		l.Entry, l.Other = &v.Page.Entry, v.Page.Apart
+		l.Entry, l.Other = &v.Page.Entry, v.Page.Other
 		l.Headline, l.Text = v.Page.Record.Headline, v.Page.Record.Content
 	}
 	return text.JSON(v.w, l)
@@ -221,7 +221,7 @@ func (v *urlView) all() error {
 		}
 	}
 	row("url", v.URL.URL)
-	row("became", v.Became())
+	row("became", v.Outcome())
 	if d := v.Document; d != nil {
 		row("fetched", text.Time(d.Time)+", in "+d.Took.Round(time.Millisecond).String())
 		row("from", cmp.Or(d.From, map[bool]string{true: "a seed", false: "what was known of earlier days"}[d.Seed]))
@@ -236,7 +236,7 @@ func (v *urlView) all() error {
 	if pg := v.Page; pg != nil {
 		r := &pg.Record
 		where := pg.Part
-		if pg.Apart {
+		if pg.Other {
 			where += " of other languages"
 		}
 		row("record", fmt.Sprintf("%s, %d bytes from %d", where, pg.Length, pg.Offset))

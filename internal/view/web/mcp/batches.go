@@ -46,13 +46,13 @@ func (l language) in(q query) {
 	}
 }
 
-// askBatch asks something of a place of batch crawls.
-func (s *server) askBatch(ctx context.Context, of ofBatch, path string, q query) (map[string]any, error) {
-	return s.askOne(ctx, "batches", "place of batch crawls", of.Batch, path, q)
+// queryBatch asks something of a place of batch crawls.
+func (s *server) queryBatch(ctx context.Context, of ofBatch, path string, q query) (map[string]any, error) {
+	return s.queryNamed(ctx, "batches", "place of batch crawls", of.Batch, path, q)
 }
 
-// askDay asks something of a day.
-func (s *server) askDay(ctx context.Context, of ofDay, path string, q query) (map[string]any, error) {
+// queryDay asks something of a day.
+func (s *server) queryDay(ctx context.Context, of ofDay, path string, q query) (map[string]any, error) {
 	if q.err != nil {
 		return nil, q.err
 	}
@@ -60,7 +60,7 @@ func (s *server) askDay(ctx context.Context, of ofDay, path string, q query) (ma
 		return nil, errors.New("which collection? collections lists all")
 	}
 	at := "/collections/" + url.PathEscape(of.Collection) + "/days/" + url.PathEscape(cmp.Or(of.Day, "last"))
-	return s.askBatch(ctx, of.ofBatch, at+path, q)
+	return s.queryBatch(ctx, of.ofBatch, at+path, q)
 }
 
 type collectionsIn struct {
@@ -72,13 +72,13 @@ type collectionsIn struct {
 func (s *server) collections(ctx context.Context, in collectionsIn) (*mcp.CallToolResult, error) {
 	q := in.params("after", in.After)
 	if in.Batch == "" && q.err == nil {
-		if all, err := s.known(ctx, "batches"); err != nil {
+		if all, err := s.listNames(ctx, "batches"); err != nil {
 			return nil, err
 		} else if len(all) != 1 {
-			return answered(s.REST.ask(ctx, "/batches", nil))
+			return result(s.REST.get(ctx, "/batches", nil))
 		}
 	}
-	return answered(s.askBatch(ctx, in.ofBatch, "", q))
+	return result(s.queryBatch(ctx, in.ofBatch, "", q))
 }
 
 type daysIn struct {
@@ -91,10 +91,10 @@ type daysIn struct {
 
 func (s *server) days(ctx context.Context, in daysIn) (*mcp.CallToolResult, error) {
 	if in.Day != "" {
-		return answered(s.askDay(ctx, ofDay{in.ofBatch, in.Collection, in.Day}, "", query{}))
+		return result(s.queryDay(ctx, ofDay{in.ofBatch, in.Collection, in.Day}, "", query{}))
 	}
 	q := in.params("collection", in.Collection, "after", in.After)
-	return answered(s.askBatch(ctx, in.ofBatch, "/days", q))
+	return result(s.queryBatch(ctx, in.ofBatch, "/days", q))
 }
 
 type recordsIn struct {
@@ -107,7 +107,7 @@ type recordsIn struct {
 func (s *server) records(ctx context.Context, in recordsIn) (*mcp.CallToolResult, error) {
 	q := in.params("cursor", in.Cursor)
 	in.language.in(q)
-	return answered(withCursor(s.askDay(ctx, in.ofDay, "/records", q)))
+	return result(withCursor(s.queryDay(ctx, in.ofDay, "/records", q)))
 }
 
 type searchRecordsIn struct {
@@ -123,11 +123,11 @@ type searchRecordsIn struct {
 func (s *server) searchRecords(ctx context.Context, in searchRecordsIn) (*mcp.CallToolResult, error) {
 	q := in.params("words", in.Words, "collection", in.Collection, "day", in.Day, "cursor", in.Cursor)
 	in.language.in(q)
-	x, err := s.askBatch(ctx, in.ofBatch, "/search", q)
+	x, err := s.queryBatch(ctx, in.ofBatch, "/search", q)
 	if cut, is := x["cut"].(string); is {
 		x["cut"] = cut + endedEarly
 	}
-	return answered(x, err)
+	return result(x, err)
 }
 
 type readRecordIn struct {
@@ -140,6 +140,6 @@ type readRecordIn struct {
 func (s *server) readRecord(ctx context.Context, in readRecordIn) (*mcp.CallToolResult, error) {
 	q := params("url", in.URL, "as", in.As)
 	in.in(q)
-	x, err := s.askDay(ctx, in.ofDay, "/page", q)
-	return answerText(x, err, "\"became\" says what came of the URL, as=headers gives the header fields of its answer")
+	x, err := s.queryDay(ctx, in.ofDay, "/page", q)
+	return textResult(x, err, "\"became\" says what came of the URL, as=headers gives the header fields of its answer")
 }

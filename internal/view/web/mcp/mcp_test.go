@@ -338,15 +338,15 @@ func TestNoREST(t *testing.T) {
 func TestCrawlTool(t *testing.T) {
 	t.Parallel()
 	rest := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"crawls":[]}`) })
-	var wanted mcp.Wanted
+	var wanted mcp.CrawlRequest
 	entered, leave := make(chan struct{}), make(chan struct{})
 	c := within(t, mcp.New(mcp.Config{Crawls: true, REST: mcp.Local(func() http.Handler { return rest }), MaxPages: 9,
-		MaxBytes: 5000, Crawl: func(_ context.Context, w mcp.Wanted) (*mcp.Made, error) {
+		MaxBytes: 5000, Crawl: func(_ context.Context, w mcp.CrawlRequest) (*mcp.CrawlResult, error) {
 			if wanted = w; w.Pages == 7 {
 				close(entered)
 				<-leave
 			}
-			return &mcp.Made{Crawl: "made", Folder: "crawls/made"}, nil
+			return &mcp.CrawlResult{Crawl: "made", Folder: "crawls/made"}, nil
 		}}))
 	call := func(in args) string {
 		res, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "crawl", Arguments: in})
@@ -370,7 +370,7 @@ func TestCrawlTool(t *testing.T) {
 			t.Errorf("%v: %s", in, got)
 		}
 	}
-	if wanted != (mcp.Wanted{URL: "http://a.test/", Pages: 9, Depth: 2, Seconds: 60}) {
+	if wanted != (mcp.CrawlRequest{URL: "http://a.test/", Pages: 9, Depth: 2, Seconds: 60}) {
 		t.Errorf("%+v", wanted)
 	}
 	done := make(chan string)

@@ -25,26 +25,26 @@ type REST struct {
 }
 
 const (
-	maxAnswer  = 4 << 20          // bytes
-	maxField   = 2000             // bytes of a text that is not a page's
-	askTimeout = 40 * time.Second // more than a server gives itself
+	maxAnswer      = 4 << 20          // bytes
+	maxField       = 2000             // bytes of a text that is not a page's
+	requestTimeout = 40 * time.Second // more than a server gives itself
 )
 
 // Local asks the REST that a handler has, which may be another one each time.
 func Local(of func() http.Handler) *REST {
-	return &REST{&http.Client{Transport: transport(of), Timeout: askTimeout}, "http://localhost", ""}
+	return &REST{&http.Client{Transport: transport(of), Timeout: requestTimeout}, "http://localhost", ""}
 }
 
 // Remote asks a server of a web page at a URL, as kumo open prints it.
 func Remote(at *url.URL) *REST {
-	c := &http.Client{Timeout: askTimeout, CheckRedirect: func(*http.Request, []*http.Request) error {
+	c := &http.Client{Timeout: requestTimeout, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse
 	}}
 	return &REST{c, at.Scheme + "://" + at.Host + strings.TrimSuffix(at.EscapedPath(), "/"), at.Query().Get("token")}
 }
 
 // ask gives an answer, in which all can be seen.
-func (r *REST) ask(ctx context.Context, path string, q url.Values) (map[string]any, error) {
+func (r *REST) get(ctx context.Context, path string, q url.Values) (map[string]any, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.base+"/api/v1"+path+"?"+q.Encode(), http.NoBody)
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func (r *REST) ask(ctx context.Context, path string, q url.Values) (map[string]a
 		if errors.As(err, &u) {
 			err = u.Err
 		}
-		return nil, clean(fmt.Errorf("the crawl does not answer: %w", err))
+		return nil, cleanError(fmt.Errorf("the crawl does not answer: %w", err))
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
@@ -75,20 +75,20 @@ func (r *REST) ask(ctx context.Context, path string, q url.Values) (map[string]a
 		return nil, fmt.Errorf("what answers is no kumo with a REST: it says %s", resp.Status)
 	}
 	if resp.StatusCode != http.StatusOK {
-		return nil, clean(fmt.Errorf("%v: %v", x["title"], x["detail"]))
+		return nil, cleanError(fmt.Errorf("%v: %v", x["title"], x["detail"]))
 	}
-	seen(x)
+	visible(x)
 	return x, nil
 }
 
-// seen makes visible what is not, and shortens what is long but for a page's text, which is bounded.
-func seen(x any) any {
+// visible makes visible what is not, and shortens what is long but for a page's text, which is bounded.
+func visible(x any) any {
 	switch x := x.(type) {
 	case string:
-		return short(x)
+		return shorten(x)
 	case []any:
 		for i := range x {
-			x[i] = seen(x[i])
+			x[i] = visible(x[i])
 		}
 	case map[string]any:
 		for k, v := range x {
@@ -96,10 +96,10 @@ func seen(x any) any {
 				x[k] = ui.Plain(text, true)
 				continue
 			}
-			x[k] = seen(v)
+			x[k] = visible(v)
 		}
 		for _, k := range slices.Collect(maps.Keys(x)) {
-			if plain := short(k); plain != k {
+			if plain := shorten(k); plain != k {
 				x[plain] = x[k]
 				delete(x, k)
 			}
@@ -108,25 +108,25 @@ func seen(x any) any {
 	return x
 }
 
-func short(s string) string {
+func shorten(s string) string {
 	if len(s) > maxField {
 		s = strings.ToValidUTF8(s[:maxField], "") + "…"
 	}
 	return ui.Plain(s, false)
 }
 
-// clean is an error in words that can be seen.
-func clean(err error) error { return errors.New(short(err.Error())) }
+// cleanError is an error in words that can be seen.
+func cleanError(err error) error { return errors.New(shorten(err.Error())) }
 
 // A transport has a handler answer, with no network between.
 type transport func() http.Handler
 
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	w := &ui.Answer{Head: http.Header{}, Status: http.StatusOK, Most: maxAnswer}
+	w := &ui.Answer{HeaderMap: http.Header{}, Status: http.StatusOK, MaxBody: maxAnswer}
 	t().ServeHTTP(w, r)
 	if err := r.Context().Err(); err != nil {
 		return nil, err
 	}
 	return &http.Response{Status: fmt.Sprint(w.Status, " ", http.StatusText(w.Status)), StatusCode: w.Status,
-		Header: w.Head, Body: io.NopCloser(&w.Body), Request: r}, nil
+		Header: w.HeaderMap, Body: io.NopCloser(&w.Body), Request: r}, nil
 }

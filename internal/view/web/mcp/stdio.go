@@ -64,7 +64,7 @@ func (r *lineReader) Read(p []byte) (int, error) {
 func (r *lineReader) next() (line []byte, err error) {
 	for {
 		part, err := r.lines.ReadSlice('\n')
-		if len(line) <= maxQuestion {
+		if len(line) <= maxMessage {
 			line = append(line, part...)
 		}
 		switch {
@@ -79,9 +79,9 @@ func (r *lineReader) next() (line []byte, err error) {
 // checkMessage is what is wrong with a line; nil if it is a message.
 func checkMessage(line []byte) *jsonrpc.Error {
 	switch line = bytes.TrimSpace(line); {
-	case len(line) > maxQuestion:
+	case len(line) > maxMessage:
 		return &jsonrpc.Error{Code: jsonrpc.CodeParseError,
-			Message: fmt.Sprintf("the line is longer than %d bytes", maxQuestion)}
+			Message: fmt.Sprintf("the line is longer than %d bytes", maxMessage)}
 	case !json.Valid(line):
 		return &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: "the line is not JSON: send one message a line"}
 	case line[0] == '[':
@@ -89,7 +89,7 @@ func checkMessage(line []byte) *jsonrpc.Error {
 	}
 	if _, err := jsonrpc.DecodeMessage(line); err != nil {
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the line is not a JSON-RPC message: " +
-			short(err.Error())}
+			shorten(err.Error())}
 	}
 	return nil
 }

@@ -44,8 +44,8 @@ func TestLinesThatAreNoMessages(t *testing.T) {
 		t.Fatalf("%+v", a)
 	}
 	for line, want := range map[string]int{"hello\n": -32700, `{"jsonrpc":"2.0",` + "\n": -32700, "{} x\r\n": -32700,
-		"\x00\xff\n": -32700, strings.Repeat("x", 2*maxQuestion) + "\n": -32700,
-		`"` + strings.Repeat("x", maxQuestion) + `"` + "\n": -32700,
+		"\x00\xff\n": -32700, strings.Repeat("x", 2*maxMessage) + "\n": -32700,
+		`"` + strings.Repeat("x", maxMessage) + `"` + "\n": -32700,
 		"{}\n": -32600, "7\n": -32600, "[]\n": -32600, "[" + strings.TrimSpace(ping) + "]\n": -32600,
 		`{"jsonrpc":"1.0","id":1,"method":"ping"}` + "\n": -32600, "\n \r\n" + `{"jsonrpc":"2.0"}` + "\n": -32600} {
 		a := ask(line)
@@ -56,7 +56,7 @@ func TestLinesThatAreNoMessages(t *testing.T) {
 			t.Errorf("after %.80q: %+v", line, a)
 		}
 	}
-	if a := ask(`{"jsonrpc":"2.0","id":8,"method":"` + strings.Repeat("x", maxQuestion-60) + "\"}\n"); a.ID == nil ||
+	if a := ask(`{"jsonrpc":"2.0","id":8,"method":"` + strings.Repeat("x", maxMessage-60) + "\"}\n"); a.ID == nil ||
 		*a.ID != 8 || a.Error == nil {
 		t.Errorf("a long message: %+v", a)
 	}

@@ -35,18 +35,18 @@ type action struct {
 	Command     string // that does the same
 	setting     string // whose present value is shown
 
-	count bool                        // before it is done it is counted what of the URLs that wait it leaves out
-	sure  func(given) (string, error) // what is to be done, or what is wrong with it
-	do    func(context.Context, target, given) (done, error)
+	countsMatches bool                              // before it is done it is counted what of the URLs that wait it leaves out
+	describe      func(actionInput) (string, error) // what is to be done, or what is wrong with it
+	do            func(context.Context, target, actionInput) (addedCounts, error)
 }
 
-// given is what a person has said with an action.
-type given struct{ Value, Host string }
+// actionInput is what a person has said with an action.
+type actionInput struct{ Value, Host string }
 
-// done is what came of an action that says it.
-type done struct{ New, Of int }
+// addedCounts is what came of an action that says it.
+type addedCounts struct{ New, Of int }
 
-var errCannot = &problem{http.StatusConflict, "This crawl cannot be changed here",
+var errNotControllable = &problem{http.StatusConflict, "This crawl cannot be changed here",
 	"it does not run, or is a node's part of a crawl: kumo --help lists the commands"}
 
 // A target is what has a crawl do something: all nodes of one that has several.
@@ -68,18 +68,18 @@ func (t viewTarget) Tune(ctx context.Context, f func(now map[string][]string) ([
 	return err
 }
 
-// steer calls f with what has the crawl do something for who asks.
-func (c *crawl) steer(r *http.Request, f func(target) error) error {
+// withController calls f with what has the crawl do something for who asks.
+func (c *crawl) withController(r *http.Request, f func(target) error) error {
 	if c.cluster != nil {
 		err := f(c.cluster.src.As("the web page" + c.cluster.where + ", from " + remoteHost(r)))
-		c.cluster.forget()
+		c.cluster.invalidate()
 		return err
 	}
 	return c.view.use(r.Context(), func(v *inspect.View) error {
 		st, can := v.Source.(inspect.Controller)
 		setter, may := v.Source.(inspect.Setter)
 		if !can || !may || !v.Running() {
-			return errCannot
+			return errNotControllable
 		}
 		return f(viewTarget{st, setter, c.dir})
 	})
@@ -89,53 +89,53 @@ var actions = []action{
 	{Name: "pause", Title: "Pause", Says: "Nothing new is fetched until somebody resumes the crawl. Requests that are " +
 		"under way are finished.",
 		Command: "kumo pause -o FOLDER",
-		do: func(ctx context.Context, s target, _ given) (done, error) {
-			return done{}, s.Pause(ctx, true)
+		do: func(ctx context.Context, s target, _ actionInput) (addedCounts, error) {
+			return addedCounts{}, s.Pause(ctx, true)
 		}},
 	{Name: "resume", Title: "Resume", Says: "The crawl goes on.", Command: "kumo resume -o FOLDER",
-		do: func(ctx context.Context, s target, _ given) (done, error) {
-			return done{}, s.Pause(ctx, false)
+		do: func(ctx context.Context, s target, _ actionInput) (addedCounts, error) {
+			return addedCounts{}, s.Pause(ctx, false)
 		}},
 	{Name: "stop", Title: "Stop", Says: "The crawl ends in order, and this page with it if it is the crawl's own. The " +
 		"same kumo crawl command goes on.",
 		Command: "kumo stop -o FOLDER",
-		do: func(ctx context.Context, s target, _ given) (done, error) {
-			return done{}, s.Stop(ctx)
+		do: func(ctx context.Context, s target, _ actionInput) (addedCounts, error) {
+			return addedCounts{}, s.Stop(ctx)
 		}},
 	{Name: "add", Title: "Add URLs", Says: "They are fetched as seeds are, and are within the crawl's scope, as are " +
 		"links on them.",
 		Field: "URLs, one a line", Example: "https://example.com/", Lines: true, Command: "kumo add -o FOLDER URL...",
-		sure: func(g given) (string, error) {
+		describe: func(g actionInput) (string, error) {
 			urls, err := readURLs(g.Value)
 			return fmt.Sprintf("Add %s: %s", stats.Count(len(urls), "URLs"), cut(strings.Join(urls, "  "), 1000)), err
 		},
-		do: func(ctx context.Context, s target, g given) (done, error) {
+		do: func(ctx context.Context, s target, g actionInput) (addedCounts, error) {
 			urls, err := readURLs(g.Value)
 			if err != nil {
-				return done{}, err
+				return addedCounts{}, err
 			}
 			news, err := s.Add(ctx, urls)
-			return done{news, len(urls)}, err
+			return addedCounts{news, len(urls)}, err
 		}},
 	{Name: "limit", Title: "Change the limit", Says: "The crawl stops after so many pages of all runs together; 0 is " +
 		"no limit.",
 		Field: "Pages", Example: "100000", Command: "kumo set -o FOLDER limit=N", setting: "limit",
-		sure: func(g given) (string, error) {
+		describe: func(g actionInput) (string, error) {
 			n, err := strconv.ParseInt(g.Value, 10, 64)
 			if err != nil || n < 0 {
 				return "", badRequest("%q: a whole number of pages is wanted", cut(g.Value, 40))
 			}
 			return fmt.Sprintf("Stop after %d pages; 0 is no limit", n), nil
 		},
-		do: func(ctx context.Context, s target, g given) (done, error) {
-			return done{}, s.Tune(ctx, func(map[string][]string) ([]inspect.Setting, error) {
+		do: func(ctx context.Context, s target, g actionInput) (addedCounts, error) {
+			return addedCounts{}, s.Tune(ctx, func(map[string][]string) ([]inspect.Setting, error) {
 				return []inspect.Setting{{Key: "limit", Values: []string{g.Value}}}, nil
 			})
 		}},
 	{Name: "delay", WantsHost: true, Title: "Change a host's delay", Says: "The crawl waits so long from the end of an " +
 		"answer of the host to the next request; a longer Crawl-delay of its robots.txt holds as ever.",
 		Field: "Delay", Example: "5s", Command: "kumo set -o FOLDER override='{match: {host: HOST}, delay: 5s}'",
-		sure: func(g given) (string, error) {
+		describe: func(g actionInput) (string, error) {
 			if d, err := time.ParseDuration(g.Value); err != nil || d < 0 || d > 24*time.Hour {
 				return "", badRequest("%q: a time of at most a day is wanted, with its unit: 500ms, 2s or 1m30s",
 					cut(g.Value, 40))
@@ -145,8 +145,8 @@ var actions = []action{
 			}
 			return fmt.Sprintf("Wait %s between requests to %s", g.Value, g.Host), nil
 		},
-		do: func(ctx context.Context, s target, g given) (done, error) {
-			return done{}, s.Tune(ctx, func(now map[string][]string) ([]inspect.Setting, error) {
+		do: func(ctx context.Context, s target, g actionInput) (addedCounts, error) {
+			return addedCounts{}, s.Tune(ctx, func(now map[string][]string) ([]inspect.Setting, error) {
 				return withDelay(now["override"], g)
 			})
 		}},
@@ -154,16 +154,16 @@ var actions = []action{
 		"their turn comes; kumo explain names the rule. What is left out is not brought back when the rule is taken back.",
 		Field: "A host, with its subdomains, or a /regular expression/", Example: "/[?&]sort=/",
 		Command: "kumo block -o FOLDER RULE", setting: "block",
-		count: true,
-		sure: func(g given) (string, error) {
+		countsMatches: true,
+		describe: func(g actionInput) (string, error) {
 			if _, err := policy.ParseBlocks([]string{g.Value}); err != nil || g.Value == "" {
 				return "", badRequest("%q is no rule: a host or a /regular expression/ is wanted%s", cut(g.Value, 200),
 					because(err))
 			}
 			return "Leave out " + g.Value, nil
 		},
-		do: func(ctx context.Context, s target, g given) (done, error) {
-			return done{}, s.Tune(ctx, func(now map[string][]string) ([]inspect.Setting, error) {
+		do: func(ctx context.Context, s target, g actionInput) (addedCounts, error) {
+			return addedCounts{}, s.Tune(ctx, func(now map[string][]string) ([]inspect.Setting, error) {
 				rules := slices.DeleteFunc(slices.Clone(now["block"]), func(r string) bool { return r == g.Value })
 				return []inspect.Setting{{Key: "block", Values: append(rules, g.Value)}}, nil
 			})
@@ -177,9 +177,9 @@ func because(err error) string {
 	return ": " + err.Error()
 }
 
-// counted is what of the URLs that wait a rule would leave out, in words: at all nodes, if there are several.
-func (c *crawl) counted(ctx context.Context, g given) string {
-	words, examples, err := c.count(ctx, []string{g.Value})
+// describeMatches is what of the URLs that wait a rule would leave out, in words: at all nodes, if there are several.
+func (c *crawl) describeMatches(ctx context.Context, g actionInput) string {
+	words, examples, err := c.countMatches(ctx, []string{g.Value})
 	if err != nil {
 		return "How many URLs that is cannot be counted now."
 	}
@@ -190,7 +190,7 @@ func (c *crawl) counted(ctx context.Context, g given) string {
 	return words
 }
 
-func (c *crawl) count(ctx context.Context, rules []string) (words string, examples []string, err error) {
+func (c *crawl) countMatches(ctx context.Context, rules []string) (words string, examples []string, err error) {
 	if c.cluster != nil {
 		b, err := c.cluster.src.BlockedAll(ctx, rules)
 		if err != nil {
@@ -201,7 +201,7 @@ func (c *crawl) count(ctx context.Context, rules []string) (words string, exampl
 	err = c.view.use(ctx, func(v *inspect.View) error {
 		src, can := v.Source.(inspect.BlockCounter)
 		if !can {
-			return errCannot
+			return errNotControllable
 		}
 		b, err := src.Blocked(ctx, rules)
 		if err == nil {
@@ -247,7 +247,7 @@ var hostName = regexp.MustCompile(`^[A-Za-z0-9._:\[\]-]{1,300}$`)
 
 // withDelay is what overrides there are, with a host's delay before them, in place of one that was given so before.
 // Those with secrets a crawl's file does not have: they are not written again.
-func withDelay(overrides []string, g given) ([]inspect.Setting, error) {
+func withDelay(overrides []string, g actionInput) ([]inspect.Setting, error) {
 	s := inspect.Setting{Key: "override", Values: []string{fmt.Sprintf("{match: {host: '%s'}, delay: %s}", g.Host,
 		g.Value)}}
 	for _, text := range overrides {
@@ -273,7 +273,7 @@ func isDelayOf(o map[string]any, host string) bool {
 type actPage struct {
 	top
 	Action *action
-	Given  given
+	Given  actionInput
 	Sure   string // what is to be done, if that was said
 	Now    string // what is set already
 	Count  string // of URLs that it leaves out
@@ -298,7 +298,7 @@ type controls struct {
 	log    *slog.Logger
 }
 
-// find returns the crawl and the action that a path names.
+// query returns the crawl and the action that a path names.
 func (h *controls) find(r *http.Request) (*crawl, *action, error) {
 	c, err := h.crawls.find(r)
 	if err != nil {
@@ -329,7 +329,7 @@ func (h *controls) form(r *http.Request) (*filled, error) {
 	if host := r.FormValue("host"); host != "" && !hostName.MatchString(host) {
 		return nil, badRequest("%q is no host", cut(host, 100))
 	}
-	p := actPage{top: h.out.top(c, a.Title, ""), Action: a, Given: given{"", r.FormValue("host")},
+	p := actPage{top: h.out.top(c, a.Title, ""), Action: a, Given: actionInput{"", r.FormValue("host")},
 		Token: h.keys.sign("act")}
 	if a.Field == "" {
 		p.Sure = a.Says
@@ -356,10 +356,10 @@ func (h *controls) submit(w http.ResponseWriter, r *http.Request) {
 			"go back, load its page again, and send it once more"})
 		return
 	}
-	g := given{strings.TrimSpace(r.PostForm.Get("value")), r.PostForm.Get("host")}
+	g := actionInput{strings.TrimSpace(r.PostForm.Get("value")), r.PostForm.Get("host")}
 	p := actPage{top: h.out.top(c, a.Title, ""), Action: a, Given: g, Token: h.keys.sign("act"), Sure: a.Says}
-	if a.sure != nil {
-		if p.Sure, err = a.sure(g); err != nil {
+	if a.describe != nil {
+		if p.Sure, err = a.describe(g); err != nil {
 			if p.Sure, p.Error = "", problemOf(err); !hostName.MatchString(g.Host) {
 				p.Given.Host = "" // it is to be said once more
 			}
@@ -368,8 +368,8 @@ func (h *controls) submit(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if r.PostForm.Get("sure") != "yes" {
-		if a.count {
-			p.Count = c.counted(r.Context(), g)
+		if a.countsMatches {
+			p.Count = c.describeMatches(r.Context(), g)
 		}
 		h.out.render(w, http.StatusOK, "act", &p)
 		return
@@ -392,8 +392,8 @@ func (h *controls) submit(w http.ResponseWriter, r *http.Request) {
 }
 
 // perform performs an action, and logs it.
-func (h *controls) perform(r *http.Request, c *crawl, a *action, g given, sure string) (d done, err error) {
-	err = c.steer(r, func(t target) (err error) {
+func (h *controls) perform(r *http.Request, c *crawl, a *action, g actionInput, sure string) (d addedCounts, err error) {
+	err = c.withController(r, func(t target) (err error) {
 		d, err = a.do(r.Context(), t, g)
 		return err
 	})
@@ -406,7 +406,7 @@ func (h *controls) perform(r *http.Request, c *crawl, a *action, g given, sure s
 		return d, err
 	}
 	h.log.Info("web page: "+a.Name, log...)
-	c.status.forget()
+	c.status.invalidate()
 	return d, nil
 }
 
@@ -418,8 +418,8 @@ func actProblem(err error) *problem {
 	return &problem{http.StatusConflict, "The crawl did not do it", err.Error()}
 }
 
-// doneWords say what was done, by what a URL says of it.
-func doneWords(r *http.Request) string {
+// doneText say what was done, by what a URL says of it.
+func doneText(r *http.Request) string {
 	a := actionNamed(r.FormValue("done"))
 	if a == nil {
 		return ""
@@ -475,7 +475,7 @@ func (h *controls) decode(r *http.Request) (*deed, error) {
 	if err := in.Decode(&x); err != nil {
 		return nil, badRequest("the wish cannot be read: %v", err)
 	}
-	g := given{strings.TrimSpace(x.Value), x.Host}
+	g := actionInput{strings.TrimSpace(x.Value), x.Host}
 	switch {
 	case a.Field == "" && x.Value != "":
 		return nil, badRequest("%s wants no value", a.Name)
@@ -483,14 +483,14 @@ func (h *controls) decode(r *http.Request) (*deed, error) {
 		return nil, badRequest("%s wants no host", a.Name)
 	}
 	d := &deed{Says: a.Says}
-	if a.sure != nil {
-		if d.Says, err = a.sure(g); err != nil {
+	if a.describe != nil {
+		if d.Says, err = a.describe(g); err != nil {
 			return nil, err
 		}
 	}
 	if !x.Sure {
-		if a.count {
-			d.Says += ". " + c.counted(r.Context(), g)
+		if a.countsMatches {
+			d.Says += ". " + c.describeMatches(r.Context(), g)
 		}
 		return d, nil
 	}

@@ -65,10 +65,10 @@ func (h *archivedPages) serve(w http.ResponseWriter, r *http.Request) {
 		from = scheme + r.Host + h.path(c, r)
 	}
 	w.Header().Set("Content-Security-Policy", sandbox(from))
-	resp, err := h.answer(c, r)
+	resp, err := h.response(c, r)
 	if err != nil {
 		p := problemOf(err)
-		note(w, p.Status, "Not in the archive", r.FormValue("url"), "")
+		writeNotice(w, p.Status, "Not in the archive", r.FormValue("url"), "")
 		if !errors.Is(err, lookup.ErrNoAnswer) && !errors.Is(err, lookup.ErrNoRecord) && p.Status >= 500 {
 			h.log.Warn("an archived page cannot be read", "crawl", c.name, "error", err.Error())
 		}
@@ -83,7 +83,7 @@ func (h *archivedPages) serve(w http.ResponseWriter, r *http.Request) {
 	h.write(w, r, c, resp)
 }
 
-func (h *archivedPages) answer(c *crawl, r *http.Request) (*page.Response, error) {
+func (h *archivedPages) response(c *crawl, r *http.Request) (*page.Response, error) {
 	if id, err := strconv.ParseInt(r.FormValue("id"), 10, 64); err == nil {
 		rec, err := c.archive.Record(id)
 		if err != nil {
@@ -126,7 +126,7 @@ func (h *archivedPages) write(w http.ResponseWriter, r *http.Request, c *crawl, 
 			return at, true
 		})
 		if err != nil { // as it is it would lead out of the archive
-			note(w, http.StatusUnprocessableEntity, "The page cannot be shown", resp.URL, err.Error())
+			writeNotice(w, http.StatusUnprocessableEntity, "The page cannot be shown", resp.URL, err.Error())
 			return
 		}
 		body = given
@@ -138,7 +138,7 @@ func (h *archivedPages) write(w http.ResponseWriter, r *http.Request, c *crawl, 
 			body = []byte(t.Text)
 		}
 	default:
-		note(w, http.StatusOK, "Not shown", resp.URL,
+		writeNotice(w, http.StatusOK, "Not shown", resp.URL,
 			fmt.Sprintf("what has the type %s is not shown here; kumo export and other tools take it out of the archive", kind))
 		return
 	}
@@ -146,8 +146,8 @@ func (h *archivedPages) write(w http.ResponseWriter, r *http.Request, c *crawl, 
 	_, _ = w.Write(body) // who asked may have gone
 }
 
-// note is a small page in place of one of the archive.
-func note(w http.ResponseWriter, status int, title, of, why string) {
+// writeNotice is a small page in place of one of the archive.
+func writeNotice(w http.ResponseWriter, status int, title, of, why string) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
 	_, _ = fmt.Fprintf(w, "<!doctype html><meta charset=utf-8><title>%s</title><body><h1>%[1]s</h1><p>%s<p>%s", title,

@@ -69,8 +69,8 @@ type batchDay struct {
 	dayOf
 }
 
-// asked are the collections of which a request asks: all, or the one that it names.
-func (b *batches) asked(r *http.Request) ([]*inspect.Collection, error) {
+// requested are the collections of which a request asks: all, or the one that it names.
+func (b *batches) requested(r *http.Request) ([]*inspect.Collection, error) {
 	if name := r.FormValue("collection"); name != "" {
 		c, err := b.collection(r.Context(), name)
 		return []*inspect.Collection{c}, err
@@ -80,7 +80,7 @@ func (b *batches) asked(r *http.Request) ([]*inspect.Collection, error) {
 }
 
 func getDays(b *batches, r *http.Request, n int) (x dayList, err error) {
-	all, err := b.asked(r)
+	all, err := b.requested(r)
 	if err != nil {
 		return x, err
 	}
@@ -133,25 +133,25 @@ func datesFrom(all []*inspect.Collection, before string, n int, with bool) (date
 	return dates[:min(len(dates), n)]
 }
 
-const filesNamed = 20 // of a folder
+const maxFilesNamed = 20 // of a folder
 
-// keptFrom is for how long after its end what there is of a day is read anew: what it needs no more is removed then.
-const keptFrom = time.Minute
+// settleTime is for how long after its end what there is of a day is read anew: what it needs no more is removed then.
+const settleTime = time.Minute
 
-// answer is all that is told of a day, read anew only if the day has gone on, or the last one, which removes what
+// response is all that is told of a day, read anew only if the day has gone on, or the last one, which removes what
 // earlier ones have left.
 func (d batchDay) answer(r *http.Request) (*dayAnswer, error) {
-	key := wholeKey{dayKey{d.c.Directory, d.date, d.c.ChangedOn(d.date)}, d.c.Changed}
-	if x := d.whole.get(key); x != nil {
+	key := fullDayKey{dayKey{d.c.Directory, d.date, d.c.ChangedOn(d.date)}, d.c.Changed}
+	if x := d.fullDays.get(key); x != nil {
 		return x, nil
 	}
-	if !d.enter(r.Context()) {
+	if !d.acquire(r.Context()) {
 		return nil, r.Context().Err()
 	}
-	defer d.leave()
+	defer d.release()
 	x, err := readDay(r.Context(), d.c, d.date)
-	if err == nil && x.Done && !x.Ended.IsZero() && time.Since(x.Ended) > keptFrom {
-		d.whole.put(key, x)
+	if err == nil && x.Done && !x.Ended.IsZero() && time.Since(x.Ended) > settleTime {
+		d.fullDays.put(key, x)
 	}
 	return x, err
 }
@@ -161,12 +161,12 @@ func readDay(ctx context.Context, c *inspect.Collection, date string) (*dayAnswe
 	var folders []inspect.Folder
 	var wait errgroup.Group
 	wait.Go(func() (err error) {
-		folders, err = c.Files(ctx, date, filesNamed)
+		folders, err = c.Files(ctx, date, maxFilesNamed)
 		return err
 	})
 	d, err := c.Day(ctx, date)
 	if err := cmp.Or(err, wait.Wait()); err != nil {
-		return nil, ofDamage(err)
+		return nil, damageProblem(err)
 	}
 	st := d.State
 	x := &dayAnswer{Collection: c.Code, Directory: c.Directory, Date: date, State: inspect.StateOf(st),
@@ -195,8 +195,8 @@ func readDay(ctx context.Context, c *inspect.Collection, date string) (*dayAnswe
 	return x, nil
 }
 
-// ofDamage tells of files that are not as they were written.
-func ofDamage(err error) error {
+// damageProblem tells of files that are not as they were written.
+func damageProblem(err error) error {
 	if errors.Is(err, batch.ErrDamaged) {
 		return &problem{http.StatusInternalServerError, "Files of the day are damaged", err.Error()}
 	}

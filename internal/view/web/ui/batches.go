@@ -25,31 +25,31 @@ type batches struct {
 	done        context.Context
 	queue       *queue
 	readers     chan struct{} // whoever reads of the place has one
-	look        chan struct{} // whoever lists collections has it, which guards what is below
+	listing     chan struct{} // whoever lists collections has it, which guards what is below
 
-	listed []*inspect.Collection
-	left   string // what could not be read
-	time   time.Time
-	took   time.Duration
+	listed     []*inspect.Collection
+	unreadable string // what could not be read
+	time       time.Time
+	took       time.Duration
 
-	days  memory[dayKey, *inspect.Brief]
-	whole memory[wholeKey, *dayAnswer]
+	days     cache[dayKey, *inspect.Brief]
+	fullDays cache[fullDayKey, *dayAnswer]
 }
 
 // A memory keeps what was read, most things at most.
-type memory[K comparable, V any] struct {
+type cache[K comparable, V any] struct {
 	most int
 	mu   sync.Mutex // guards all
 	all  map[K]V
 }
 
-func (m *memory[K, V]) get(key K) V {
+func (m *cache[K, V]) get(key K) V {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.all[key]
 }
 
-func (m *memory[K, V]) put(key K, v V) {
+func (m *cache[K, V]) put(key K, v V) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.all == nil || len(m.all) >= m.most {
@@ -63,57 +63,57 @@ type dayKey struct {
 	changed   time.Time
 }
 
-// A wholeKey has the last day's time, too: it removes what earlier ones have left.
-type wholeKey struct {
+// A fullDayKey has the last day's time, too: it removes what earlier ones have left.
+type fullDayKey struct {
 	dayKey
 	last time.Time
 }
 
 const (
-	placeReaders = 16
-	keptDays     = 50_000 // days whose numbers are kept
-	keptWhole    = 200    // days of which all that is told is kept
+	placeReaders    = 16
+	maxCachedBriefs = 50_000 // days whose numbers are kept
+	maxCachedDays   = 200    // days of which all that is told is kept
 )
 
 func newBatches(done context.Context, name string, b Batch, q *queue) *batches {
 	return &batches{name: name, where: b.Name, place: b.Place, done: done, queue: q,
-		readers: make(chan struct{}, placeReaders), look: make(chan struct{}, 1),
-		days:  memory[dayKey, *inspect.Brief]{most: keptDays},
-		whole: memory[wholeKey, *dayAnswer]{most: keptWhole}}
+		readers: make(chan struct{}, placeReaders), listing: make(chan struct{}, 1),
+		days:     cache[dayKey, *inspect.Brief]{most: maxCachedBriefs},
+		fullDays: cache[fullDayKey, *dayAnswer]{most: maxCachedDays}}
 }
 
 // A collectionList is the collections of a place.
 type collectionList struct {
-	all  []*inspect.Collection
-	left string // what could not be read
+	all        []*inspect.Collection
+	unreadable string // what could not be read
 }
 
 // collections are those of the place, as they were a moment ago. They are listed for all who ask, so that it goes on
 // when who began it has gone.
 func (b *batches) collections(ctx context.Context) (l collectionList, err error) {
 	select {
-	case b.look <- struct{}{}:
-		defer func() { <-b.look }()
+	case b.listing <- struct{}{}:
+		defer func() { <-b.listing }()
 	case <-ctx.Done():
 		return l, ctx.Err()
 	}
-	if b.listed != nil && time.Since(b.time) < max(leastHostAge, 20*b.took) {
-		return collectionList{b.listed, b.left}, nil
+	if b.listed != nil && time.Since(b.time) < max(minHostAge, 20*b.took) {
+		return collectionList{b.listed, b.unreadable}, nil
 	}
 	begin := time.Now()
 	all, err := inspect.Collections(b.done, b.place)
 	if err != nil && (len(all) == 0 || b.done.Err() != nil) {
 		return l, err
 	}
-	if b.left = ""; err != nil {
-		b.left = cut(err.Error(), mostLeft)
+	if b.unreadable = ""; err != nil {
+		b.unreadable = cut(err.Error(), maxUnreadable)
 	}
 	b.listed, b.time, b.took = all, time.Now(), time.Since(begin)
-	return collectionList{all, b.left}, nil
+	return collectionList{all, b.unreadable}, nil
 }
 
-// mostLeft is how many bytes are said of what could not be read.
-const mostLeft = 2000
+// maxUnreadable is how many bytes are said of what could not be read.
+const maxUnreadable = 2000
 
 // collection is the one with a code or in a directory.
 func (b *batches) collection(ctx context.Context, name string) (*inspect.Collection, error) {
@@ -151,11 +151,11 @@ func (b *batches) briefs(ctx context.Context, days []dayOf) ([]*inspect.Brief, e
 	all := make([]*inspect.Brief, len(days))
 	var wait sync.WaitGroup
 	for i, d := range days {
-		if !b.enter(ctx) {
+		if !b.acquire(ctx) {
 			break
 		}
 		wait.Go(func() {
-			defer b.leave()
+			defer b.release()
 			var err error
 			if all[i], err = b.brief(ctx, d.c, d.date); err != nil {
 				cancel(err)
@@ -166,7 +166,7 @@ func (b *batches) briefs(ctx context.Context, days []dayOf) ([]*inspect.Brief, e
 	return all, context.Cause(ctx)
 }
 
-func (b *batches) enter(ctx context.Context) bool {
+func (b *batches) acquire(ctx context.Context) bool {
 	select {
 	case b.readers <- struct{}{}:
 		return true
@@ -175,7 +175,7 @@ func (b *batches) enter(ctx context.Context) bool {
 	}
 }
 
-func (b *batches) leave() { <-b.readers }
+func (b *batches) release() { <-b.readers }
 
 // What a place of batch crawls has: its collections.
 type (
@@ -216,7 +216,7 @@ func (set *batchSet) entries(ctx context.Context) []batchEntry {
 		wait.Go(func() {
 			places <- struct{}{}
 			defer func() { <-places }()
-			l, err := soon(ctx, b.queue, listPatience, b.collections)
+			l, err := withPatience(ctx, b.queue, listPatience, b.collections)
 			list[i] = b.entry(l, err)
 		})
 	}
@@ -227,14 +227,14 @@ func (set *batchSet) entries(ctx context.Context) []batchEntry {
 // entry is what a list says of the place.
 func (b *batches) entry(l collectionList, err error) batchEntry {
 	e := batchEntry{Name: b.name, Place: b.where, Collections: len(l.all)}
-	if e.Error = l.left; err != nil {
+	if e.Error = l.unreadable; err != nil {
 		e.Error = problemOf(err).Error()
 	}
 	for _, c := range l.all {
 		if e.First == "" || c.Dates[0] < e.First {
 			e.First = c.Dates[0]
 		}
-		e.Last = max(e.Last, c.Last())
+		e.Last = max(e.Last, c.LastDate())
 		if c.Changed.After(e.Changed) {
 			e.Changed = c.Changed
 		}
@@ -247,11 +247,11 @@ func getBatch(b *batches, r *http.Request, n int) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := batchAnswer{Name: b.name, Place: b.where, Collections: []collectionEntry{}, LeftOut: l.left}
+	x := batchAnswer{Name: b.name, Place: b.where, Collections: []collectionEntry{}, LeftOut: l.unreadable}
 	var all []*inspect.Collection
 	all, x.Next = collectionsFrom(l.all, r.FormValue("after"), n)
 	for _, c := range all {
-		x.Collections = append(x.Collections, collectionEntry{c.Code, c.Directory, len(c.Dates), c.Dates[0], c.Last(),
+		x.Collections = append(x.Collections, collectionEntry{c.Code, c.Directory, len(c.Dates), c.Dates[0], c.LastDate(),
 			c.Changed})
 	}
 	return x, nil
@@ -259,5 +259,5 @@ func getBatch(b *batches, r *http.Request, n int) (any, error) {
 
 // collectionsFrom are up to n collections behind a directory.
 func collectionsFrom(all []*inspect.Collection, after string, n int) (some []*inspect.Collection, next string) {
-	return someOf(all, func(c *inspect.Collection) string { return c.Directory }, after, n)
+	return pageOfList(all, func(c *inspect.Collection) string { return c.Directory }, after, n)
 }

@@ -314,7 +314,7 @@ func TestWhatIsKeptOfADay(t *testing.T) {
 	if err := json.Unmarshal(state, &fields); err != nil {
 		t.Fatal(err)
 	}
-	fields["ended"] = time.Now().Add(-2 * keptFrom)
+	fields["ended"] = time.Now().Add(-2 * settleTime)
 	state, err = json.Marshal(fields)
 	if err == nil {
 		err = place.WriteFile(t.Context(), p, name, state)

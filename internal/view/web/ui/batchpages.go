@@ -30,10 +30,10 @@ type batchPages struct {
 
 func (h *batchPages) views() map[string]view {
 	return map[string]view{
-		"/batches/{batch}":                          found(h.batches.find, h.collectionsPage),
-		"/batches/{batch}/collections/{collection}": found(h.batches.collection, h.collectionPage),
-		aDay:           found(h.batches.day, h.dayPage),
-		aDay + "/page": found(h.batches.day, h.batchRecordPage),
+		"/batches/{batch}":                          withPathTarget(h.batches.find, h.collectionsPage),
+		"/batches/{batch}/collections/{collection}": withPathTarget(h.batches.collection, h.collectionPage),
+		aDay:           withPathTarget(h.batches.day, h.dayPage),
+		aDay + "/page": withPathTarget(h.batches.day, h.batchRecordPage),
 	}
 }
 
@@ -80,7 +80,7 @@ func (h *batchPages) collectionsPage(b *batches, r *http.Request) (*filled, erro
 		LeftOut     string
 		Older, More string
 		First       bool
-	}{top: h.topOf(b, "Collections", "collections"), LeftOut: l.left, First: r.FormValue("before")+
+	}{top: h.topOf(b, "Collections", "collections"), LeftOut: l.unreadable, First: r.FormValue("before")+
 		r.FormValue("after") == ""}
 	if len(dates) > daysAcross {
 		dates = dates[:daysAcross]

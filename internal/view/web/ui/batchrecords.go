@@ -77,10 +77,10 @@ func (d batchDay) records(r *http.Request) (*entryPage, error) {
 		return nil, err
 	}
 	q.Find, q.Limit = r.FormValue("find"), n
-	if !d.enter(r.Context()) {
+	if !d.acquire(r.Context()) {
 		return nil, r.Context().Err()
 	}
-	defer d.leave()
+	defer d.release()
 	l, err := d.c.List(r.Context(), d.date, q, cursor)
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // no page of that kind, or not yet
@@ -88,7 +88,7 @@ func (d batchDay) records(r *http.Request) (*entryPage, error) {
 	case errors.Is(err, inspect.ErrCursor):
 		return nil, badRequest("cursor is %d: \"next\" of an answer is wanted", cursor)
 	case err != nil:
-		return nil, ofDamage(err)
+		return nil, damageProblem(err)
 	}
 	p := &entryPage{Records: l.Records, Looked: l.Looked}
 	if l.Next > 0 {
@@ -100,7 +100,7 @@ func (d batchDay) records(r *http.Request) (*entryPage, error) {
 // recordQuery is of which records a request asks.
 func recordQuery(r *http.Request) (q inspect.Query, err error) {
 	of := r.FormValue("of")
-	if q.Apart = of == "other"; of != "" && !q.Apart {
+	if q.Other = of == "other"; of != "" && !q.Other {
 		return q, badRequest("of is %q: only \"other\" is known", cut(of, 40))
 	}
 	return q, nil
@@ -116,7 +116,7 @@ type foundURL struct {
 	day  string        // whose record it is
 }
 
-// find finds what a day has of the URL that a request names. Who calls it has entered.
+// query finds what a day has of the URL that a request names. Who calls it has entered.
 func (d batchDay) find(r *http.Request) (*foundURL, error) {
 	typed := r.FormValue("url")
 	u, err := weburl.Parse(strings.TrimSpace(typed))
@@ -129,27 +129,27 @@ func (d batchDay) find(r *http.Request) (*foundURL, error) {
 			"another day may have; kumo batch show names those"}
 	}
 	if err != nil {
-		return nil, ofDamage(err)
+		return nil, damageProblem(err)
 	}
 	f := &foundURL{found, found.Page, d.date}
 	if f.page == nil {
 		if f.page, f.day, err = d.c.Earlier(r.Context(), d.date, found); err != nil {
-			return nil, ofDamage(err)
+			return nil, damageProblem(err)
 		}
 	}
 	return f, nil
 }
 
 func (d batchDay) record(r *http.Request) (*batchRecord, error) {
-	if !d.enter(r.Context()) {
+	if !d.acquire(r.Context()) {
 		return nil, r.Context().Err()
 	}
-	defer d.leave()
+	defer d.release()
 	found, err := d.find(r)
 	if err != nil {
 		return nil, err
 	}
-	x := &batchRecord{URL: found.URL.URL, Became: found.Became(), Day: found.day}
+	x := &batchRecord{URL: found.URL.URL, Became: found.Outcome(), Day: found.day}
 	if found.Trouble != nil {
 		x.Trouble = found.Trouble.Error()
 	}
@@ -177,7 +177,7 @@ func (x *batchRecord) setPage(pg *inspect.Page) {
 		return
 	}
 	r := &pg.Record
-	x.Other, x.Part, x.Offset, x.Length, x.Fetched = pg.Apart, pg.Part, pg.Offset, pg.Length, r.Fetched
+	x.Other, x.Part, x.Offset, x.Length, x.Fetched = pg.Other, pg.Part, pg.Offset, pg.Length, r.Fetched
 	x.Encoding, x.Said, x.Language, x.Share, x.Confidence = r.Encoding, r.EncodingFrom, r.Language, hundredths(r.Share),
 		hundredths(r.Confidence)
 	x.Digest, x.Headline = "sha1:"+base32.StdEncoding.EncodeToString(r.Digest[:]), r.Headline
@@ -195,8 +195,8 @@ func (x *batchRecord) setPage(pg *inspect.Page) {
 // hundredths is a share as a record has it, without the digits that a float32 has not.
 func hundredths(share float32) float64 { return math.Round(float64(share)*100) / 100 }
 
-// batchForms are those in which a page of a day is given.
-var batchForms = append(slices.Clone(forms), "xml")
+// batchFormats are those in which a page of a day is given.
+var batchFormats = append(slices.Clone(formats), "xml")
 
 // A batchPart is a page of a day, or a part of it, to read.
 type batchPart struct {
@@ -212,27 +212,27 @@ func (d batchDay) text(r *http.Request) (*batchPart, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !slices.Contains(batchForms, wanted.as) {
-		return nil, badRequest("as is %q: it is one of %s", cut(wanted.as, 40), strings.Join(batchForms, ", "))
+	if !slices.Contains(batchFormats, wanted.as) {
+		return nil, badRequest("as is %q: it is one of %s", cut(wanted.as, 40), strings.Join(batchFormats, ", "))
 	}
-	if !d.enter(r.Context()) {
+	if !d.acquire(r.Context()) {
 		return nil, r.Context().Err()
 	}
-	defer d.leave()
+	defer d.release()
 	found, err := d.find(r)
 	if err != nil {
 		return nil, err
 	}
-	p, err := found.in(r.Context(), d.c, wanted.as)
+	p, err := found.render(r.Context(), d.c, wanted.as)
 	if err == nil {
-		err = p.take(wanted)
+		err = p.slice(wanted)
 	}
 	return p, err
 }
 
-// in is all of a page in a form; without text if it has no record, or asks not to be archived.
-func (f *foundURL) in(ctx context.Context, c *inspect.Collection, as string) (*batchPart, error) {
-	x := &batchPart{pagePart: pagePart{URL: f.URL.URL, As: as}, Became: f.Became(), Day: f.day}
+// render is all of a page in a form; without text if it has no record, or asks not to be archived.
+func (f *foundURL) render(ctx context.Context, c *inspect.Collection, as string) (*batchPart, error) {
+	x := &batchPart{pagePart: pagePart{URL: f.URL.URL, As: as}, Became: f.Outcome(), Day: f.day}
 	d := f.Document
 	if d != nil {
 		x.Status, x.Type, x.Fetched = d.Status, d.Type, d.Time
@@ -246,8 +246,8 @@ func (f *foundURL) in(ctx context.Context, c *inspect.Collection, as string) (*b
 		x.Text, x.Main = f.page.Record.Content, true
 	case as == "markdown":
 		var err error
-		if d, err = f.whole(ctx, c); err != nil {
-			return nil, ofDamage(err)
+		if d, err = f.storedDocument(ctx, c); err != nil {
+			return nil, damageProblem(err)
 		} else if d == nil {
 			return nil, &problem{http.StatusNotFound, "The page's document cannot be had",
 				"as=text gives the text of its record"}
@@ -260,7 +260,7 @@ func (f *foundURL) in(ctx context.Context, c *inspect.Collection, as string) (*b
 		return x, nil
 	}
 	var resp page.Response
-	if err := d.Answer(&resp); err != nil {
+	if err := d.DecodedResponse(&resp); err != nil {
 		return x, nil //nolint:nilerr // a document without an answer has neither text nor header fields
 	}
 	p, err := partOf(&resp, as)
@@ -273,7 +273,7 @@ func (f *foundURL) in(ctx context.Context, c *inspect.Collection, as string) (*b
 }
 
 // whole is the document that has the page's body: an earlier day's where the page is unchanged; nil if there is none.
-func (f *foundURL) whole(ctx context.Context, c *inspect.Collection) (*batch.Document, error) {
+func (f *foundURL) storedDocument(ctx context.Context, c *inspect.Collection) (*batch.Document, error) {
 	if f.Page != nil {
 		return f.Document, nil
 	}

@@ -26,11 +26,11 @@ func (set *batchSet) endpoints() []endpoint {
 		{"/batches", "batches", "The places of batch crawls that are shown.", nil, batchList{},
 			func(r *http.Request) (any, error) { return batchList{set.entries(r.Context())}, nil }},
 		{"/batches/{batch}", "collections", "The collections of a place of batch crawls, in the order of their directories.",
-			[]param{batchParam, after, limitParam}, batchAnswer{}, listOf(set.find, getBatch)},
+			[]param{batchParam, after, limitParam}, batchAnswer{}, listWithTarget(set.find, getBatch)},
 		{"/batches/{batch}/days", "days",
 			"What days of collections came to: the newest first, and those of a day in the order of the collections' " +
 				"directories.",
-			[]param{batchParam, ofOneParam, after, limitParam}, dayList{}, listOf(set.find, getDays)},
+			[]param{batchParam, ofOneParam, after, limitParam}, dayList{}, listWithTarget(set.find, getDays)},
 		{"/batches/{batch}/search", "batchSearch",
 			"XML records by words, of all days or of some, the newest day first, and those of a day in the order of URLs. " +
 				"A bounded part of them is gone through: \"cut\" says so, and \"next\" goes on.",
@@ -39,27 +39,27 @@ func (set *batchSet) endpoints() []endpoint {
 					"words that have to be there, all of them, in whatever case: in URL, headline or text", false},
 				{"query", "day", "string", "only of a day such as 2026-11-26, or of a month such as 2026-11", false},
 				{"query", "cursor", "string", "where to go on: \"next\" of the answer before", false},
-				limitParam}, recordsFound{}, listOf(set.find, getBatchSearch)},
+				limitParam}, recordsFound{}, listWithTarget(set.find, getBatchSearch)},
 		{aDay, "day", "A day of a collection: how far it is, what it came to, its jobs, and its files.",
 			[]param{batchParam, collectionParam, dayParam}, dayAnswer{},
-			of(set.day, batchDay.answer)},
+			withTarget(set.day, batchDay.answer)},
 		{aDay + "/records", "dayRecords",
 			"The XML records of a day that is done, in the order of URLs. A page of the list may have few or none, and yet a " +
 				"next one.",
 			[]param{batchParam, collectionParam, dayParam, otherParam,
 				{"query", "find", "string", "only those that have this in URL, headline or text, whatever the case", false},
 				{"query", "cursor", "integer", "where to go on: \"next\" of the answer before", false},
-				limitParam}, entryPage{}, of(set.day, batchDay.records)},
+				limitParam}, entryPage{}, withTarget(set.day, batchDay.records)},
 		{aDay + "/record", "dayRecord",
 			"What came of a URL on a day: its answer, its XML record, and its text. Of a page that is unchanged the record of " +
 				"the day that has it.",
 			[]param{batchParam, collectionParam, dayParam, urlParam}, batchRecord{},
-			of(set.day, batchDay.record)},
+			withTarget(set.day, batchDay.record)},
 		{aDay + "/page", "dayPage", "A page of a day, to read. Of one that is unchanged the text of the day that has it.",
 			[]param{batchParam, collectionParam, dayParam, urlParam,
 				{"query", "as", "string", "markdown (unless given), made of the page anew; text or xml: as the day's record " +
 					"has it; headers: the header fields", false},
-				offsetParam, bytesParam}, batchPart{}, of(set.day, batchDay.text)},
+				offsetParam, bytesParam}, batchPart{}, withTarget(set.day, batchDay.text)},
 	}
 }
 
@@ -87,7 +87,7 @@ func (set *batchSet) named(name string) *batches {
 	return nil
 }
 
-// find returns the batch crawls that a path names.
+// query returns the batch crawls that a path names.
 func (set *batchSet) find(r *http.Request) (*batches, error) {
 	if b := set.named(r.PathValue("batch")); b != nil {
 		return b, nil
@@ -110,11 +110,11 @@ func (set *batchSet) day(r *http.Request) (batchDay, error) {
 		return d, err
 	}
 	if d.date = r.PathValue("day"); d.date == "last" {
-		d.date = d.c.Last()
+		d.date = d.c.LastDate()
 	}
 	if !d.c.Has(d.date) {
 		err = &problem{http.StatusNotFound, "The collection has no such day",
-			fmt.Sprintf("its days are from %s to %s", d.c.Dates[0], d.c.Last())}
+			fmt.Sprintf("its days are from %s to %s", d.c.Dates[0], d.c.LastDate())}
 	}
 	return d, err
 }

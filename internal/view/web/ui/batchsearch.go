@@ -36,33 +36,33 @@ type (
 
 const searchDays = 300 // that are looked into for one answer
 
-var someDays = regexp.MustCompile(`^([0-9]{4}(-[0-9]{2}){0,2})?$`)
+var dayPattern = regexp.MustCompile(`^([0-9]{4}(-[0-9]{2}){0,2})?$`)
 
-// A searchPlace is where a search goes on: in a day, or behind it.
-type searchPlace struct {
+// A searchPosition is where a search goes on: in a day, or behind it.
+type searchPosition struct {
 	date, dir string
 	cursor    int64 // in the day; -1: behind it
 }
 
-func (p searchPlace) String() string {
+func (p searchPosition) String() string {
 	if p.cursor < 0 {
-		return p.behind()
+		return p.afterKey()
 	}
 	return fmt.Sprintf("%s/%s/%d", p.date, p.dir, p.cursor)
 }
 
-// behind is the day as daysFrom takes it.
-func (p searchPlace) behind() string {
+// afterKey is the day as daysFrom takes it.
+func (p searchPosition) afterKey() string {
 	if p.date == "" {
 		return ""
 	}
 	return p.date + "/" + p.dir
 }
 
-func searchFrom(text string) (p searchPlace, err error) {
+func searchFrom(text string) (p searchPosition, err error) {
 	date, rest, is := strings.Cut(text, "/")
 	dir, number, within := strings.Cut(rest, "/")
-	p = searchPlace{date, dir, -1}
+	p = searchPosition{date, dir, -1}
 	if within {
 		p.cursor, err = strconv.ParseInt(number, 10, 64)
 	}
@@ -85,12 +85,12 @@ func getBatchSearch(b *batches, r *http.Request, n int) (*recordsFound, error) {
 	if err := (&lookup.Query{Words: q.Words}).Check(); err != nil { // the same bounds
 		return nil, badRequest("%v", err)
 	}
-	all, err := b.asked(r)
+	all, err := b.requested(r)
 	if err != nil {
 		return nil, err
 	}
 	days := r.FormValue("day")
-	if !someDays.MatchString(days) {
+	if !dayPattern.MatchString(days) {
 		return nil, badRequest("day is %q: a day such as 2026-11-26 is wanted, or a month or a year", cut(days, 40))
 	}
 	return b.search(r.Context(), within(all, days), q, from, n)
@@ -111,13 +111,13 @@ func within(all []*inspect.Collection, days string) (some []*inspect.Collection)
 }
 
 // search goes through a bounded part of the records of days, the newest first, and gives up to n that fit.
-func (b *batches) search(ctx context.Context, all []*inspect.Collection, q inspect.Query, from searchPlace,
+func (b *batches) search(ctx context.Context, all []*inspect.Collection, q inspect.Query, from searchPosition,
 	n int) (*recordsFound, error) {
-	if !b.enter(ctx) {
+	if !b.acquire(ctx) {
 		return nil, ctx.Err()
 	}
-	defer b.leave()
-	days := daysFrom(all, from.behind(), searchDays+1)
+	defer b.release()
+	days := daysFrom(all, from.afterKey(), searchDays+1)
 	cursor := int64(0)
 	in := slices.IndexFunc(all, func(c *inspect.Collection) bool { return c.Directory == from.dir })
 	if from.cursor >= 0 && in >= 0 && all[in].Has(from.date) {
@@ -135,18 +135,18 @@ func (b *batches) search(ctx context.Context, all []*inspect.Collection, q inspe
 		l, err := d.c.ListWithin(ctx, d.date, q, cursor, budget)
 		switch {
 		case errors.Is(err, fs.ErrNotExist): // no page of that kind, or not yet
-			l = &inspect.Listed{}
+			l = &inspect.RecordList{}
 		case errors.Is(err, inspect.ErrCursor) && cursor > 0:
 			return nil, badRequest("cursor is %q: \"next\" of an answer is wanted", from)
 		case err != nil:
-			return nil, ofDamage(err)
+			return nil, damageProblem(err)
 		}
 		x.add(d, l, q.Words)
 		if l.Next > 0 {
-			x.Next = searchPlace{d.date, d.c.Directory, l.Next}.String()
+			x.Next = searchPosition{d.date, d.c.Directory, l.Next}.String()
 			break
 		}
-		at, cursor = searchPlace{d.date, d.c.Directory, -1}, 0
+		at, cursor = searchPosition{d.date, d.c.Directory, -1}, 0
 	}
 	if x.Next != "" && len(x.Hits) < n {
 		x.Cut = fmt.Sprintf("%d records of %d days were gone through", x.Looked, x.Days)
@@ -155,7 +155,7 @@ func (b *batches) search(ctx context.Context, all []*inspect.Collection, q inspe
 }
 
 // add adds what a list of a day has found.
-func (x *recordsFound) add(d dayOf, l *inspect.Listed, words []string) {
+func (x *recordsFound) add(d dayOf, l *inspect.RecordList, words []string) {
 	x.Looked += l.Looked
 	for i := range l.Records {
 		h := recordHit{Entry: l.Records[i], Collection: d.c.Code, Directory: d.c.Directory, Day: d.date}

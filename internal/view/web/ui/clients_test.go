@@ -198,9 +198,9 @@ func TestSlowBodies(t *testing.T) {
 						t.Errorf("%s: %d after %v", path, resp.StatusCode, took)
 					}
 				}
-				until := reading
+				until := readTimeout
 				if token == "" {
-					until = refusal
+					until = refusalTimeout
 				}
 				time.Sleep(until + time.Second) // which the server waits for a client that may still send
 				synctest.Wait()
@@ -223,7 +223,7 @@ func TestTooManyRequests(t *testing.T) {
 		if resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") == "" || took > 0 {
 			t.Errorf("%d after %v, %v", resp.StatusCode, took, resp.Header)
 		}
-		time.Sleep(reading + time.Second)
+		time.Sleep(readTimeout + time.Second)
 		if resp, _ := p.get(t, "127.0.0.1", "/api/v1/crawls", ""); resp.StatusCode != http.StatusOK {
 			t.Errorf("afterwards: %d", resp.StatusCode)
 		}

@@ -22,40 +22,40 @@ type cluster struct {
 	done  context.Context
 	hub   hub
 
-	mu      sync.Mutex    // guards below
-	looking chan struct{} // closed when it was looked; nil: nobody does
-	again   bool          // what is found is old when it is found
-	last    *clusterLook
-	tried   time.Time // when it was looked last
-	took    time.Duration
-	failed  error // of that
+	mu       sync.Mutex    // guards below
+	querying chan struct{} // closed when it was looked; nil: nobody does
+	stale    bool          // what is found is old when it is found
+	last     *clusterSnapshot
+	tried    time.Time // when it was looked last
+	took     time.Duration
+	failed   error // of that
 }
 
-// A clusterLook is a cluster as it was found.
-type clusterLook struct {
+// A clusterSnapshot is a cluster as it was found.
+type clusterSnapshot struct {
 	*inspect.Cluster
 	words  []Word
 	events []Event // the newest first
 }
 
 const (
-	clusterBeat  = 2 * time.Second  // about as often as nodes tell how they are
-	clusterTime  = 15 * time.Second // for one look
-	mostEvents   = 100
-	usualNodes   = 100              // of a page
-	oldLook      = 20 * time.Second // after which it is said how old a look is
-	clusterShare = 10               // looking takes one part in so many of the time at most
+	clusterInterval = 2 * time.Second  // about as often as nodes tell how they are
+	clusterTimeout  = 15 * time.Second // for one look
+	maxEvents       = 100
+	defaultNodes    = 100              // of a page
+	oldSnapshot     = 20 * time.Second // after which it is said how old a look is
+	clusterShare    = 10               // looking takes one part in so many of the time at most
 )
 
 func newCluster(done context.Context, c Crawl) *cluster {
-	x := &cluster{src: c.Cluster, where: c.Where, done: done}
-	x.hub.beat, x.hub.done, x.hub.look = clusterBeat, done, x.news
+	x := &cluster{src: c.Cluster, where: c.Location, done: done}
+	x.hub.interval, x.hub.done, x.hub.poll = clusterInterval, done, x.event
 	return x
 }
 
 func (c *cluster) close() {
 	c.mu.Lock()
-	looking := c.looking
+	looking := c.querying
 	c.mu.Unlock()
 	if looking != nil {
 		<-looking
@@ -65,24 +65,24 @@ func (c *cluster) close() {
 
 // look is how the cluster is, as it was found a moment ago. While somebody looks, and while it does not answer, it is
 // as it was last; of one that does not answer this is said.
-func (c *cluster) look(ctx context.Context) (*clusterLook, error) {
+func (c *cluster) snapshot(ctx context.Context) (*clusterSnapshot, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	since := time.Since(c.tried)
 	switch known := c.last != nil || c.failed != nil; {
-	case known && (c.looking != nil || since < clusterBeat-100*time.Millisecond || since < clusterShare*c.took):
+	case known && (c.querying != nil || since < clusterInterval-100*time.Millisecond || since < clusterShare*c.took):
 		return c.answer()
 	case c.done.Err() != nil:
 		return nil, c.done.Err()
-	case c.looking == nil:
-		c.looking, c.again = make(chan struct{}), false
-		go c.find(c.looking)
+	case c.querying == nil:
+		c.querying, c.stale = make(chan struct{}), false
+		go c.query(c.querying)
 	}
-	looking, known := c.looking, c.last != nil
+	looking, known := c.querying, c.last != nil
 	c.mu.Unlock()
 	var enough <-chan time.Time
 	if known {
-		patience := time.NewTimer(clusterBeat)
+		patience := time.NewTimer(clusterInterval)
 		defer patience.Stop()
 		enough = patience.C // as it was last will do
 	}
@@ -98,37 +98,37 @@ func (c *cluster) look(ctx context.Context) (*clusterLook, error) {
 	return c.answer()
 }
 
-// find looks, whoever waits for it, and closes found.
-func (c *cluster) find(found chan struct{}) {
-	ctx, cancel := context.WithTimeout(c.done, clusterTime)
+// query looks, whoever waits for it, and closes found.
+func (c *cluster) query(found chan struct{}) {
+	ctx, cancel := context.WithTimeout(c.done, clusterTimeout)
 	defer cancel()
 	begin := time.Now()
 	all, err := c.src.Cluster(ctx)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	defer close(found)
-	c.looking = nil
-	c.tried, c.took, c.failed = time.Now(), min(time.Since(begin), clusterTime/clusterShare), err
-	if c.again {
+	c.querying = nil
+	c.tried, c.took, c.failed = time.Now(), min(time.Since(begin), clusterTimeout/clusterShare), err
+	if c.stale {
 		c.tried, c.took = time.Time{}, 0
 	}
 	if err == nil {
-		c.last = &clusterLook{all, clusterWords(all), told(all)}
+		c.last = &clusterSnapshot{all, clusterNotices(all), recentEvents(all)}
 	}
 }
 
-func (c *cluster) answer() (*clusterLook, error) {
-	if c.failed == nil && (c.looking == nil || !c.last.Time.Before(time.Now().Add(-oldLook))) {
+func (c *cluster) answer() (*clusterSnapshot, error) {
+	if c.failed == nil && (c.querying == nil || !c.last.Time.Before(time.Now().Add(-oldSnapshot))) {
 		return c.last, nil
 	}
 	if c.last == nil {
 		return nil, &problem{http.StatusServiceUnavailable, "The cluster does not answer", c.failed.Error()}
 	}
 	x := *c.last
-	old := Word{levelLook, fmt.Sprintf("This is how it was %s ago: the cluster is being asked",
+	old := Word{levelWarning, fmt.Sprintf("This is how it was %s ago: the cluster is being asked",
 		stats.Span(time.Since(x.Time))), ""}
 	if c.failed != nil {
-		old = Word{levelWrong,
+		old = Word{levelProblem,
 			fmt.Sprintf("The cluster does not answer; this is how it was %s ago: %v", stats.Span(time.Since(x.Time)), c.failed),
 			"It is asked again and again. kumo status --crawl says which servers are away."}
 	}
@@ -136,18 +136,18 @@ func (c *cluster) answer() (*clusterLook, error) {
 	return &x, nil
 }
 
-// forget has the cluster looked at anew by who asks next.
-func (c *cluster) forget() {
+// invalidate has the cluster looked at anew by who asks next.
+func (c *cluster) invalidate() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.tried, c.again = time.Time{}, true
+	c.tried, c.stale = time.Time{}, true
 }
 
-// clusterWords say what is wrong with a cluster, and what is to be expected of it.
-func clusterWords(all *inspect.Cluster) []Word {
+// clusterNotices say what is wrong with a cluster, and what is to be expected of it.
+func clusterNotices(all *inspect.Cluster) []Word {
 	words := []Word{}
 	if all.Trouble != "" {
-		words = append(words, Word{levelWrong, "Too few servers run, and nothing goes on; this is how it was " +
+		words = append(words, Word{levelProblem, "Too few servers run, and nothing goes on; this is how it was " +
 			all.LastHeard(), all.Trouble})
 	}
 	if all.State == "waiting" {
@@ -156,11 +156,11 @@ func clusterWords(all *inspect.Cluster) []Word {
 	}
 	notes := all.Notes()
 	for i, note := range notes {
-		if i == mostNotes {
-			words = append(words, Word{levelLook, fmt.Sprintf("%d notes more", len(notes)-i), "kumo status --crawl has all"})
+		if i == maxNotes {
+			words = append(words, Word{levelWarning, fmt.Sprintf("%d notes more", len(notes)-i), "kumo status --crawl has all"})
 			break
 		}
-		words = append(words, Word{Level: levelLook, What: note})
+		words = append(words, Word{Level: levelWarning, What: note})
 	}
 	if line := all.Forecast(); line != "" {
 		words = append(words, Word{Level: levelInfo, What: line})
@@ -168,7 +168,7 @@ func clusterWords(all *inspect.Cluster) []Word {
 	return words
 }
 
-const mostNotes = 10
+const maxNotes = 10
 
 // An Event is something that has happened in a cluster.
 type Event struct {
@@ -177,8 +177,8 @@ type Event struct {
 	By   string    `json:"by,omitempty"` // of what somebody has had the crawl do
 }
 
-// told are the last events, with what people have had the crawl do, the newest first.
-func told(x *inspect.Cluster) (all []Event) {
+// recentEvents are the last events, with what people have had the crawl do, the newest first.
+func recentEvents(x *inspect.Cluster) (all []Event) {
 	for _, e := range x.Events {
 		all = append(all, Event{e.Time, e.What, ""})
 	}
@@ -186,11 +186,11 @@ func told(x *inspect.Cluster) (all []Event) {
 		all = append(all, Event{c.Time, c.What, c.By})
 	}
 	slices.SortStableFunc(all, func(a, b Event) int { return b.Time.Compare(a.Time) })
-	return all[:min(len(all), mostEvents)]
+	return all[:min(len(all), maxEvents)]
 }
 
-// clusterLive is what of a cluster changes while a page is open.
-func clusterLive(x *inspect.Cluster) map[string]string {
+// clusterLiveValues is what of a cluster changes while a page is open.
+func clusterLiveValues(x *inspect.Cluster) map[string]string {
 	n := func(v int) string { return forecast.Grouped(int64(v)) }
 	t := &x.Totals
 	moved := int64(0)
@@ -248,13 +248,13 @@ func gathered(x *inspect.Cluster) string {
 	return fmt.Sprintf("as %s has gathered it, %.0f s ago", g.By, g.Age)
 }
 
-// news is what is told to pages that are open.
-func (c *cluster) news(ctx context.Context) (data []byte, more bool) {
-	x, err := c.look(ctx)
+// event is what is told to pages that are open.
+func (c *cluster) event(ctx context.Context) (data []byte, more bool) {
+	x, err := c.snapshot(ctx)
 	if err != nil {
 		return nil, true
 	}
-	data, err = json.Marshal(event{clusterLive(x.Cluster), x.words, true})
+	data, err = json.Marshal(event{clusterLiveValues(x.Cluster), x.words, true})
 	return data, err == nil
 }
 
@@ -290,7 +290,7 @@ type clusterAnswer struct {
 }
 
 func getCluster(c *crawl, r *http.Request, n int) (a clusterAnswer, err error) {
-	x, err := c.cluster.look(r.Context())
+	x, err := c.cluster.snapshot(r.Context())
 	if err != nil {
 		return a, err
 	}
@@ -301,5 +301,5 @@ func getCluster(c *crawl, r *http.Request, n int) (a clusterAnswer, err error) {
 
 // someNodes are the first nodes behind one, by name and identity, and the one to go on behind.
 func someNodes(x *inspect.Cluster, after string, n int) (some []inspect.Node, next string) {
-	return someOf(orEmpty(x.Nodes), func(n inspect.Node) string { return n.Name + " " + n.Node }, after, n)
+	return pageOfList(orEmpty(x.Nodes), func(n inspect.Node) string { return n.Name + " " + n.Node }, after, n)
 }

@@ -123,7 +123,7 @@ func nodesOf(n int) *fakeCluster {
 
 func clusterBed(t *testing.T, f *fakeCluster) *bed {
 	b := &bed{log: &lockedLog{}}
-	b.ui = New(Config{Crawls: []Crawl{{Name: "nodes", Cluster: f, Where: " of a test"}},
+	b.ui = New(Config{Crawls: []Crawl{{Name: "nodes", Cluster: f, Location: " of a test"}},
 		Log: slog.New(slog.NewTextHandler(b.log, nil))})
 	b.Server = httptest.NewServer(b.ui)
 	t.Cleanup(b.ui.Close)
@@ -184,7 +184,7 @@ func TestCluster(t *testing.T) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if took := time.Since(begin); f.looks > 2+int(took/(clusterBeat-100*time.Millisecond)) {
+	if took := time.Since(begin); f.looks > 2+int(took/(clusterInterval-100*time.Millisecond)) {
 		t.Errorf("the cluster was looked at %d times in %v", f.looks, took)
 	}
 }
@@ -304,8 +304,8 @@ func TestClusterEvents(t *testing.T) {
 		}
 		said := func() (all []string) {
 			t.Helper()
-			c.forget()
-			x, err := c.look(t.Context())
+			c.invalidate()
+			x, err := c.snapshot(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -318,19 +318,19 @@ func TestClusterEvents(t *testing.T) {
 			t.Errorf("events are %q", all)
 		}
 		f.change(func(x *inspect.Cluster) {
-			for i := range mostEvents {
+			for i := range maxEvents {
 				x.Events = append(x.Events, inspect.NodeEvent{Time: at.Add(time.Hour), What: fmt.Sprint("event ", i)})
 			}
 		})
-		if all := said(); len(all) != mostEvents {
+		if all := said(); len(all) != maxEvents {
 			t.Errorf("%d events are listed", len(all))
 		}
 		f.mu.Lock()
 		f.failed = context.DeadlineExceeded
 		f.mu.Unlock()
 		time.Sleep(time.Minute)
-		if x, err := c.look(t.Context()); err != nil || len(x.words) == 0 || x.words[0].Level != levelWrong ||
-			len(x.Nodes) != 3 || len(x.events) != mostEvents {
+		if x, err := c.snapshot(t.Context()); err != nil || len(x.words) == 0 || x.words[0].Level != levelProblem ||
+			len(x.Nodes) != 3 || len(x.events) != maxEvents {
 			t.Errorf("a cluster that does not answer: %+v, %v", x, err)
 		}
 	})
@@ -359,9 +359,9 @@ func TestAClusterThatHangs(t *testing.T) {
 		f.mu.Unlock()
 		time.Sleep(time.Minute)
 		begin = time.Now()
-		c.forget()
-		x, err := c.look(t.Context())
-		if err != nil || len(x.Nodes) != 3 || time.Since(begin) > clusterBeat || len(x.words) == 0 ||
+		c.invalidate()
+		x, err := c.snapshot(t.Context())
+		if err != nil || len(x.Nodes) != 3 || time.Since(begin) > clusterInterval || len(x.words) == 0 ||
 			!strings.HasPrefix(x.words[0].What, "This is how it was 62 s ago") {
 			t.Errorf("%+v, %v after %v", x, err, time.Since(begin))
 		}
@@ -392,7 +392,7 @@ func BenchmarkClusterPage(b *testing.B) {
 	out := &responder{log: slog.New(slog.DiscardHandler)}
 	r := httptest.NewRequestWithContext(b.Context(), http.MethodGet, "/", nil)
 	for b.Loop() {
-		x := &clusterLook{Cluster: all, words: clusterWords(all), events: told(all)}
+		x := &clusterSnapshot{Cluster: all, words: clusterNotices(all), events: recentEvents(all)}
 		out.render(httptest.NewRecorder(), http.StatusOK, "clusterpart", shownCluster(r, x))
 	}
 }

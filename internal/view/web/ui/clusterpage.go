@@ -60,25 +60,25 @@ type clusterShown struct {
 }
 
 func (h *crawlPages) clusterPage(c *crawl, r *http.Request) (*filled, error) {
-	x, err := c.cluster.look(r.Context())
+	x, err := c.cluster.snapshot(r.Context())
 	if err != nil {
 		return nil, err
 	}
 	return &filled{"cluster", struct {
 		top
 		clusterShown
-		X       *clusterLook
+		X       *clusterSnapshot
 		Words   []Word
 		Live    map[string]string
 		Done    string
 		Started bool
-	}{h.out.top(c, "Cluster", "cluster"), shownCluster(r, x), x, x.words, clusterLive(x.Cluster), doneWords(r),
+	}{h.out.top(c, "Cluster", "cluster"), shownCluster(r, x), x, x.words, clusterLiveValues(x.Cluster), doneText(r),
 		x.State == "running" || x.State == "paused"}}, nil
 }
 
 // clusterPart serves the part of the page that a script reloads.
 func (h *crawlPages) clusterPart(c *crawl, r *http.Request) (*filled, error) {
-	x, err := c.cluster.look(r.Context())
+	x, err := c.cluster.snapshot(r.Context())
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func (h *crawlPages) clusterPart(c *crawl, r *http.Request) (*filled, error) {
 // shownEvents is how many a page has; the REST has all.
 const shownEvents = 30
 
-func shownCluster(r *http.Request, x *clusterLook) clusterShown {
+func shownCluster(r *http.Request, x *clusterSnapshot) clusterShown {
 	p := clusterShown{After: r.FormValue("after"), Events: x.events[:min(shownEvents, len(x.events))],
 		Maps:     mapsOf(x.Cluster),
 		Gathered: x.Gathered != nil}
@@ -115,7 +115,7 @@ func shownCluster(r *http.Request, x *clusterLook) clusterShown {
 		all += share.of(&x.Nodes[i])
 	}
 	var some []inspect.Node
-	some, p.Next = someNodes(x.Cluster, p.After, usualNodes)
+	some, p.Next = someNodes(x.Cluster, p.After, defaultNodes)
 	first := slices.IndexFunc(x.Nodes, func(n inspect.Node) bool { return len(some) > 0 && n.Node == some[0].Node })
 	for i := range some {
 		n := &some[i]
@@ -233,9 +233,9 @@ func mapsOf(x *inspect.Cluster) []clusterMap {
 }
 
 const (
-	mostBars  = 60
-	mostSaid  = 12 // nodes in a map's description; all are in the table
-	mostTicks = 500
+	maxBars      = 60
+	maxDescribed = 12 // nodes in a map's description; all are in the table
+	maxTicks     = 500
 )
 
 func bars(x *inspect.Cluster, s share) clusterMap {
@@ -251,9 +251,9 @@ func bars(x *inspect.Cluster, s share) clusterMap {
 	if sum == 0 {
 		return m
 	}
-	if len(order) > mostBars { // the largest, in their order
+	if len(order) > maxBars { // the largest, in their order
 		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(s.of(&x.Nodes[b]), s.of(&x.Nodes[a])) })
-		order = order[:mostBars]
+		order = order[:maxBars]
 		slices.Sort(order)
 	}
 	at, said := 0.0, []string{}
@@ -273,13 +273,13 @@ func bars(x *inspect.Cluster, s share) clusterMap {
 	if rest > 0 {
 		put(tones-2, "others", rest)
 	}
-	m.Says = s.name + ". " + someWords(said)
+	m.Says = s.name + ". " + describeShares(said)
 	return m
 }
 
-func someWords(said []string) string {
-	if len(said) > mostSaid {
-		return strings.Join(said[:mostSaid], "; ") + fmt.Sprintf("; and %d more, in the table", len(said)-mostSaid)
+func describeShares(said []string) string {
+	if len(said) > maxDescribed {
+		return strings.Join(said[:maxDescribed], "; ") + fmt.Sprintf("; and %d more, in the table", len(said)-maxDescribed)
 	}
 	return strings.Join(said, "; ")
 }
@@ -290,7 +290,7 @@ func line(x *inspect.Cluster, name string, places []float64) clusterMap {
 	var paths [tones]strings.Builder
 	var said []string
 	for i, at := range places {
-		if at < 0 || len(said) == mostTicks {
+		if at < 0 || len(said) == maxTicks {
 			continue
 		}
 		fmt.Fprintf(&paths[tone(i)], "M%.1f 2V22", at*1000)
@@ -301,6 +301,6 @@ func line(x *inspect.Cluster, name string, places []float64) clusterMap {
 			m.Ticks = append(m.Ticks, ticks{i, paths[i].String()})
 		}
 	}
-	m.Says = name + ". " + someWords(said)
+	m.Says = name + ". " + describeShares(said)
 	return m
 }

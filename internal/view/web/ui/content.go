@@ -17,8 +17,8 @@ import (
 
 // What programs ask that read pages: by words, and by URL.
 
-// forms are those in which a page is given.
-var forms = []string{"markdown", "text", "headers"}
+// formats are those in which a page is given.
+var formats = []string{"markdown", "text", "headers"}
 
 // A pagePart is a page, or a part of it.
 type pagePart struct {
@@ -40,8 +40,8 @@ type pagePart struct {
 }
 
 const (
-	usualPart = 16 << 10 // bytes
-	maxPart   = 64 << 10
+	defaultPart = 16 << 10 // bytes
+	maxPart     = 64 << 10
 )
 
 var (
@@ -74,14 +74,14 @@ func (set *crawlSet) contentEndpoints() []endpoint {
 				{"query", "day", "string", "a day such as 2026-11-26, or a month such as 2026-11", false},
 				{"query", "cursor", "integer", "where to go on: \"next\" of the answer before", false}, limitParam},
 			lookup.Found{},
-			listOf(set.find, getSearch),
+			listWithTarget(set.find, getSearch),
 		},
 		{"/crawls/{crawl}/page", "page", "The newest good answer of a URL, to read.",
 			[]param{crawlParam, urlParam, {"query", "as", "string",
 				"markdown (unless given) or text: the main text of HTML, other text as it is; headers: the header fields", false},
-				offsetParam, bytesParam}, pagePart{}, of(set.find, getPage)},
+				offsetParam, bytesParam}, pagePart{}, withTarget(set.find, getPage)},
 		{"/crawls/{crawl}/page/links", "pageLinks", "The links of the newest good answer of a URL.",
-			[]param{crawlParam, urlParam, limitParam}, linkPage{}, listOf(set.find, getPageLinks)},
+			[]param{crawlParam, urlParam, limitParam}, linkPage{}, listWithTarget(set.find, getPageLinks)},
 	}
 }
 
@@ -123,7 +123,7 @@ func (c *crawl) indexed(r *http.Request, n int) (*lookup.Found, error) {
 		return nil, nil //nolint:nilnil // as it says
 	}
 	if _, err := c.archive.Index(); err != nil {
-		if using == "" && errors.Is(err, fulltext.ErrNone) {
+		if using == "" && errors.Is(err, fulltext.ErrNoIndex) {
 			return nil, nil //nolint:nilnil // as it says
 		}
 		return nil, err
@@ -185,7 +185,7 @@ func getPage(c *crawl, r *http.Request) (any, error) {
 	}
 	p, err := partOf(resp, wanted.as)
 	if err == nil {
-		err = p.take(wanted)
+		err = p.slice(wanted)
 	}
 	return p, err
 }
@@ -197,18 +197,18 @@ type wantedPart struct {
 }
 
 func partAsked(r *http.Request) (w wantedPart, err error) {
-	w.as = cmp.Or(r.FormValue("as"), forms[0])
+	w.as = cmp.Or(r.FormValue("as"), formats[0])
 	if w.offset, err = number(r, "offset", 0); err != nil {
 		return w, err
 	}
-	if w.bytes, err = number(r, "bytes", usualPart); err == nil && (w.bytes < 1 || w.bytes > maxPart) {
+	if w.bytes, err = number(r, "bytes", defaultPart); err == nil && (w.bytes < 1 || w.bytes > maxPart) {
 		err = badRequest("bytes is %d: a number from 1 to %d is wanted", w.bytes, maxPart)
 	}
 	return w, err
 }
 
-// take leaves the part of the text that is wanted.
-func (p *pagePart) take(w wantedPart) error {
+// slice leaves the part of the text that is wanted.
+func (p *pagePart) slice(w wantedPart) error {
 	text := p.Text
 	if w.offset > int64(len(text)) {
 		return badRequest("offset is %d: there are %d bytes", w.offset, len(text))
@@ -245,7 +245,7 @@ func partOf(resp *page.Response, as string) (*pagePart, error) {
 		p.Text = b.String()
 		return p, nil
 	default:
-		return nil, badRequest("as is %q: it is one of %s", cut(as, 40), strings.Join(forms, ", "))
+		return nil, badRequest("as is %q: it is one of %s", cut(as, 40), strings.Join(formats, ", "))
 	}
 	t, err := read(resp)
 	if err != nil {

@@ -12,21 +12,21 @@ import (
 // A hub tells all pages that are open of something, once a beat, what one look has found. It looks as long as somebody
 // listens.
 type hub struct {
-	beat time.Duration
-	done context.Context
+	interval time.Duration
+	done     context.Context
 	// look gives what is told, nil if there is nothing to tell, and whether there will be more
-	look func(context.Context) (data []byte, more bool)
+	poll func(context.Context) (data []byte, more bool)
 
 	mu        sync.Mutex // guards below
 	listeners map[chan []byte]bool
-	looking   bool
+	polling   bool
 }
 
 const (
-	every      = time.Second
-	listenTime = time.Hour        // after which a browser asks anew
-	eventTime  = 10 * time.Second // until who does not read is left
-	evictTime  = time.Second      // for an evicted stream's last line
+	hubInterval = time.Second
+	listenTime  = time.Hour        // after which a browser asks anew
+	eventTime   = 10 * time.Second // until who does not read is left
+	evictTime   = time.Second      // for an evicted stream's last line
 
 	eventBuffer = 16 << 10 // bytes of a stream that the system buffers for a client that does not read
 )
@@ -53,7 +53,7 @@ func (h *crawlPages) listen(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h.streams.send(w, r, c.queue, &c.hub, func(ctx context.Context) (first string, more bool) {
-		o, err := soon(ctx, c.queue, eventTime, c.status.overview)
+		o, err := withPatience(ctx, c.queue, eventTime, c.status.overview)
 		if err == nil && !o.runs() {
 			first = `data: {"runs":false}` + "\n\n"
 		}
@@ -118,8 +118,8 @@ func (h *hub) subscribe() chan []byte {
 	}
 	news := make(chan []byte, 1)
 	h.listeners[news] = true
-	if !h.looking {
-		h.looking = true
+	if !h.polling {
+		h.polling = true
 		go h.run()
 	}
 	return news
@@ -133,9 +133,9 @@ func (h *hub) unsubscribe(news chan []byte) {
 
 // run looks once a beat, as long as somebody listens and there is something to tell.
 func (h *hub) run() {
-	tick := time.NewTicker(h.beat)
+	tick := time.NewTicker(h.interval)
 	defer tick.Stop()
-	for h.once() {
+	for h.pollOnce() {
 		select {
 		case <-tick.C:
 		case <-h.done.Done():
@@ -143,9 +143,9 @@ func (h *hub) run() {
 	}
 }
 
-func (h *hub) once() (more bool) {
+func (h *hub) pollOnce() (more bool) {
 	ctx, cancel := context.WithTimeout(h.done, eventTime)
-	data, runs := h.look(ctx)
+	data, runs := h.poll(ctx)
 	cancel()
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -163,16 +163,16 @@ func (h *hub) once() (more bool) {
 	if !runs || h.done.Err() != nil {
 		h.listeners = nil
 	}
-	h.looking = len(h.listeners) > 0
-	return h.looking
+	h.polling = len(h.listeners) > 0
+	return h.polling
 }
 
-// news is what an overview says, as it is told.
-func (c *crawl) news(ctx context.Context) (data []byte, more bool) {
+// event is what an overview says, as it is told.
+func (c *crawl) event(ctx context.Context) (data []byte, more bool) {
 	o, err := c.status.overview(ctx)
 	if err != nil {
 		return nil, false
 	}
-	data, err = json.Marshal(event{live(o), o.Words, o.runs()})
+	data, err = json.Marshal(event{liveValues(o), o.Words, o.runs()})
 	return data, err == nil && o.runs()
 }

@@ -84,19 +84,19 @@ func (h *experiments) endpoints() []endpoint {
 		{"/experiments/{experiment}/tables/{table}", "table", "A table of an experiment, in parts.",
 			[]param{experimentParam, {"path", "table", "string", "the table's file", true},
 				{"query", "cursor", "integer", "where to go on: \"next\" of the answer before", false}, limitParam}, tablePart{},
-			listOf(h.find, getTable)},
+			listWithTarget(h.find, getTable)},
 	}
 }
 
 func (h *experiments) views() map[string]view {
 	return map[string]view{
 		"/experiments":                             h.listPage,
-		"/experiments/{experiment}":                found(h.find, h.page),
-		"/experiments/{experiment}/tables/{table}": found(h.find, h.tablePage),
+		"/experiments/{experiment}":                withPathTarget(h.find, h.page),
+		"/experiments/{experiment}/tables/{table}": withPathTarget(h.find, h.tablePage),
 	}
 }
 
-// find returns the experiment that a path names.
+// query returns the experiment that a path names.
 func (h *experiments) find(r *http.Request) (*experimentAnswer, error) {
 	for _, x := range h.all() {
 		if x.name != r.PathValue("experiment") {
@@ -217,7 +217,7 @@ func (h *experiments) tablePage(x *experimentAnswer, r *http.Request) (*filled, 
 	if err != nil {
 		return nil, err
 	}
-	part, err := x.table(name, from, 4*usualLimit)
+	part, err := x.table(name, from, 4*defaultLimit)
 	if err != nil {
 		return nil, err
 	}

@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	maxBody = 1 << 20          // bytes of a request
-	maxURL  = 16 << 10         // bytes of its URL
-	longest = 30 * time.Second // until an answer is given up
-	reading = 10 * time.Second // until a request's body is whole
-	refusal = time.Second      // for which a refused request is read on
-	writing = 60 * time.Second // until who does not read is left
-	csp     = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; frame-src " +
+	maxBody        = 1 << 20          // bytes of a request
+	maxURL         = 16 << 10         // bytes of its URL
+	maxAnswerTime  = 30 * time.Second // until an answer is given up
+	readTimeout    = 10 * time.Second // until a request's body is whole
+	refusalTimeout = time.Second      // for which a refused request is read on
+	writeTimeout   = 60 * time.Second // until who does not read is left
+	csp            = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; frame-src " +
 		"'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 	cookie   = "kumo-token" // with the port behind it
 	tokenKey = "token"
@@ -38,8 +38,8 @@ type guard struct {
 	queueOf func(path string) *queue
 	out     *responder
 
-	requests chan struct{} // a slot for each admitted request
-	asks     chan struct{} // a slot for each request that is being answered
+	requests  chan struct{} // a slot for each admitted request
+	answering chan struct{} // a slot for each request that is being answered
 }
 
 // wrap returns next behind the guard.
@@ -57,7 +57,7 @@ func (g *guard) wrap(next http.Handler) http.Handler {
 			h.Set("Cross-Origin-Resource-Policy", "same-origin")
 			h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		}
-		if p := g.refused(r, archived); p != nil {
+		if p := g.checkRequest(r, archived); p != nil {
 			g.refuse(w, r, p)
 			return
 		}
@@ -84,7 +84,7 @@ func (g *guard) wrap(next http.Handler) http.Handler {
 			g.refuse(w, r, badRequest("read the request's body: %v", err))
 			return
 		}
-		ctx, cancel := context.WithTimeout(r.Context(), longest)
+		ctx, cancel := context.WithTimeout(r.Context(), maxAnswerTime)
 		defer cancel()
 		r = r.WithContext(ctx)
 		if q := g.queueOf(r.URL.Path); q != nil {
@@ -92,19 +92,19 @@ func (g *guard) wrap(next http.Handler) http.Handler {
 			return
 		}
 		select {
-		case g.asks <- struct{}{}:
-			defer func() { <-g.asks }()
+		case g.answering <- struct{}{}:
+			defer func() { <-g.answering }()
 		case <-ctx.Done():
 			g.out.fail(w, r, ctx.Err())
 			return
 		}
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writing))
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
 		next.ServeHTTP(w, r)
 	})
 }
 
-// refused is why a request is refused, before anything is done for it; nil if it is not.
-func (g *guard) refused(r *http.Request, archived bool) *problem {
+// checkRequest is why a request is refused, before anything is done for it; nil if it is not.
+func (g *guard) checkRequest(r *http.Request, archived bool) *problem {
 	switch {
 	case !g.isCalled(r.Host): // another site's name leads here
 		return &problem{Status: http.StatusMisdirectedRequest, Title: "Not this server's name",
@@ -130,7 +130,7 @@ func (g *guard) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	w.Header().Set("Connection", "close")
 	out := http.NewResponseController(w)
 	now := time.Now()
-	_, _ = out.SetReadDeadline(now.Add(refusal)), out.SetWriteDeadline(now.Add(reading)) // some writers have none
+	_, _ = out.SetReadDeadline(now.Add(refusalTimeout)), out.SetWriteDeadline(now.Add(readTimeout)) // some writers have none
 	g.out.fail(w, r, err)
 }
 
@@ -142,7 +142,7 @@ func bodyOf(w http.ResponseWriter, r *http.Request) error {
 	if r.Body == http.NoBody || r.ContentLength == 0 {
 		return nil
 	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(reading)) // some writers have none
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(readTimeout)) // some writers have none
 	text, err := io.ReadAll(r.Body)
 	r.Body = io.NopCloser(bytes.NewReader(text))
 	return err

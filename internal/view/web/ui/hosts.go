@@ -43,7 +43,7 @@ func getHosts(c *crawl, r *http.Request, n int) (any, error) {
 func (c *crawl) hostsFrom(ctx context.Context, prefix, after string, n int) (p hostPage, err error) {
 	var more bool
 	err = c.view.use(ctx, func(v *inspect.View) (err error) {
-		p.Hosts, p.Partial, more, err = upTo(n, v.HostsFrom(ctx, prefix, after, n+1))
+		p.Hosts, p.Partial, more, err = collectUpTo(n, v.HostsFrom(ctx, prefix, after, n+1))
 		return err
 	})
 	if more {
@@ -59,19 +59,19 @@ type hostRanking struct {
 	queue *queue
 	done  context.Context
 
-	mu      sync.Mutex // guards below
-	all     []inspect.Host
-	n       int // that were asked for
-	time    time.Time
-	took    time.Duration
-	err     error         // of the last query
-	looking chan struct{} // closed when the running query ends; nil: none runs
-	begun   time.Time     // when that began
+	mu       sync.Mutex // guards below
+	all      []inspect.Host
+	n        int // that were asked for
+	time     time.Time
+	took     time.Duration
+	err      error         // of the last query
+	querying chan struct{} // closed when the running query ends; nil: none runs
+	begun    time.Time     // when that began
 }
 
 const (
-	leastHostAge = 2 * time.Second
-	lookTime     = time.Minute // that a look may take
+	minHostAge     = 2 * time.Second
+	rankingTimeout = time.Minute // that a look may take
 )
 
 // hostPatience is how long a look is waited for, and where nobody has looked before: who goes to such a crawl for the
@@ -92,10 +92,10 @@ func (l *hostRanking) first(ctx context.Context, n int) (p hostPage, err error) 
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case l.err != nil && (l.looking == nil || l.n == 0):
+	case l.err != nil && (l.querying == nil || l.n == 0):
 		return p, l.err
-	case l.n == 0 && l.looking != nil && time.Since(l.begun) > lookTime:
-		return p, l.queue.hung(1, time.Since(l.begun))
+	case l.n == 0 && l.querying != nil && time.Since(l.begun) > rankingTimeout:
+		return p, l.queue.hungProblem(1, time.Since(l.begun))
 	case l.n == 0:
 		return hostPage{Hosts: []inspect.Host{}, Partial: true}, nil
 	}
@@ -108,32 +108,32 @@ func (l *hostRanking) refresh(n int) (looking chan struct{}, patience time.Durat
 	defer l.mu.Unlock()
 	patience = hostPatience[1]
 	if l.n >= n && l.err == nil {
-		if time.Since(l.time) < max(leastHostAge, 20*l.took) {
+		if time.Since(l.time) < max(minHostAge, 20*l.took) {
 			return nil, 0
 		}
 		patience = hostPatience[0]
 	}
-	if l.looking == nil {
-		l.looking, l.begun = make(chan struct{}), time.Now()
+	if l.querying == nil {
+		l.querying, l.begun = make(chan struct{}), time.Now()
 		go l.query(max(n, l.n)) // a request for few must not shorten it for others
 	}
-	return l.looking, patience
+	return l.querying, patience
 }
 
 // query updates the ranking; looking is closed at its end.
 func (l *hostRanking) query(n int) {
-	ctx, cancel := context.WithTimeout(l.done, lookTime)
+	ctx, cancel := context.WithTimeout(l.done, rankingTimeout)
 	defer cancel()
 	begin := time.Now()
 	var all []inspect.Host
 	err := l.view.use(ctx, func(v *inspect.View) (err error) {
-		all, _, _, err = upTo(n, v.Hosts(ctx, n))
+		all, _, _, err = collectUpTo(n, v.Hosts(ctx, n))
 		return err
 	})
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	close(l.looking)
-	if l.looking, l.err = nil, err; err == nil {
+	close(l.querying)
+	if l.querying, l.err = nil, err; err == nil {
 		l.all, l.n, l.time, l.took = all, n, time.Now(), time.Since(begin)
 	}
 }
@@ -144,7 +144,7 @@ func (c *crawl) hostAnswer(r *http.Request, n int) (*hostAnswer, error) {
 	x := &hostAnswer{Robots: []statefile.RobotsAnswer{}}
 	found := false
 	err := c.view.use(ctx, func(v *inspect.View) error {
-		hosts, partial, _, err := upTo(1, v.HostsFrom(ctx, host+"/", "", 1))
+		hosts, partial, _, err := collectUpTo(1, v.HostsFrom(ctx, host+"/", "", 1))
 		if err != nil {
 			return err
 		}
@@ -152,7 +152,7 @@ func (c *crawl) hostAnswer(r *http.Request, n int) (*hostAnswer, error) {
 		if len(hosts) > 0 && hosts[0].Key == host {
 			x.Host, found = hosts[0], true
 		}
-		if x.Queue, _, _, err = upTo(n, v.Queue(ctx, host, n)); err != nil {
+		if x.Queue, _, _, err = collectUpTo(n, v.Queue(ctx, host, n)); err != nil {
 			return err
 		}
 		if !found && len(x.Queue) == 0 && !x.Partial {
@@ -207,7 +207,7 @@ func getURLs(c *crawl, r *http.Request, n int) (any, error) {
 func (c *crawl) urlsFrom(ctx context.Context, prefix, after string, n int) (p urlPage, err error) {
 	var more bool
 	err = c.view.use(ctx, func(v *inspect.View) (err error) {
-		p.URLs, p.Partial, more, err = upTo(n, v.SeenFrom(ctx, prefix, after, n+1))
+		p.URLs, p.Partial, more, err = collectUpTo(n, v.SeenFrom(ctx, prefix, after, n+1))
 		return err
 	})
 	if more {

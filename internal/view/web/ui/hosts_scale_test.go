@@ -312,7 +312,7 @@ func (x scaledSource) Top(context.Context, int, bool) iter.Seq2[inspect.Importan
 
 const waits = "where most waits"
 
-// asks asks each question some times, with hosts and URLs by chance.
+// answering asks each question some times, with hosts and URLs by chance.
 func (s *scaled) asks(how string, n int) {
 	c := "/crawls/" + s.ui.Names()[0]
 	of := func(path string) func(i int) string {
@@ -401,8 +401,8 @@ func (s *scaled) forgetBusiest() {
 	l := s.ui.crawls.all[0].hosts
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for l.looking != nil {
-		looking := l.looking
+	for l.querying != nil {
+		looking := l.querying
 		l.mu.Unlock()
 		<-looking
 		l.mu.Lock()

@@ -15,9 +15,9 @@ import (
 // the crawls are looked at beside, a few at a time.
 
 const (
-	listPlaces = 4                      // crawls that are looked at, at once
-	listHold   = 100 * time.Millisecond // after which one whose disk takes long does not keep others waiting
-	listShare  = 10 * time.Millisecond  // a crawl is looked at again after as much for each in the list
+	maxInspecting = 4                      // crawls that are looked at, at once
+	listHold      = 100 * time.Millisecond // after which one whose disk takes long does not keep others waiting
+	listShare     = 10 * time.Millisecond  // a crawl is looked at again after as much for each in the list
 )
 
 // listSlack is how much longer than a crawl is waited for its list is, which then says so.
@@ -46,7 +46,7 @@ type lister struct {
 }
 
 func newLister(done context.Context, crawls *crawlSet) *lister {
-	return &lister{crawls: crawls, done: done, slots: make(chan struct{}, listPlaces)}
+	return &lister{crawls: crawls, done: done, slots: make(chan struct{}, maxInspecting)}
 }
 
 // entries are all crawls as far as is known in time. Where there are many, only those are waited for of which nothing
@@ -56,7 +56,7 @@ func (h *lister) entries(ctx context.Context, patience time.Duration) []crawlEnt
 	defer late.Stop()
 	age := time.Duration(0)
 	if n := len(h.crawls.all); n > shortList {
-		age = max(fresh, time.Duration(n)*listShare)
+		age = max(overviewAge, time.Duration(n)*listShare)
 	}
 	looks := make([]<-chan struct{}, len(h.crawls.all))
 	for i, c := range h.crawls.all {
@@ -131,7 +131,7 @@ func (c *crawl) entry(ctx context.Context) crawlEntry {
 	if c.dir == "" {
 		ctx, cancel := context.WithTimeout(ctx, listPatience)
 		defer cancel()
-		x, err := c.cluster.look(ctx)
+		x, err := c.cluster.snapshot(ctx)
 		if err != nil {
 			e.Error = problemOf(err).Error()
 			return e
@@ -140,7 +140,7 @@ func (c *crawl) entry(ctx context.Context) crawlEntry {
 		e.Pages, e.Waiting = x.Totals.Pages, x.Totals.Waiting
 		return e
 	}
-	o, err := soon(ctx, c.queue, listPatience, c.status.overview)
+	o, err := withPatience(ctx, c.queue, listPatience, c.status.overview)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		e.Error = fmt.Sprintf("It has not answered for %v: its disk may be slow, or hang", listPatience)

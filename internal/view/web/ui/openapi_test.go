@@ -48,9 +48,9 @@ func describe() object {
 			schema := object{"type": p.kind}
 			switch {
 			case p.name == "limit":
-				schema["minimum"], schema["maximum"], schema["default"] = 1, maxLimit, usualLimit
+				schema["minimum"], schema["maximum"], schema["default"] = 1, maxLimit, defaultLimit
 			case p.name == "bytes":
-				schema["minimum"], schema["maximum"], schema["default"] = 1, maxPart, usualPart
+				schema["minimum"], schema["maximum"], schema["default"] = 1, maxPart, defaultPart
 			case p.kind == "integer":
 				schema["minimum"], schema["format"] = 0, "int64"
 			case p.name == "status":
@@ -68,9 +68,9 @@ func describe() object {
 			case p.name == "in":
 				schema["enum"] = []string{"", "head"}
 			case p.name == "as":
-				schema["enum"] = append([]string{""}, forms...)
+				schema["enum"] = append([]string{""}, formats...)
 				if strings.HasPrefix(e.path, "/batches") {
-					schema["enum"] = append([]string{""}, batchForms...)
+					schema["enum"] = append([]string{""}, batchFormats...)
 				}
 			case p.name == "cursor": // of several days
 				schema["pattern"] = "^([0-9]{4}-[0-9]{2}-[0-9]{2}/[^/]+(/[0-9]{1,15})?)?$"

@@ -34,9 +34,9 @@ type Word struct {
 }
 
 const (
-	levelWrong = "wrong"
-	levelLook  = "look"
-	levelInfo  = "info"
+	levelProblem = "wrong"
+	levelWarning = "look"
+	levelInfo    = "info"
 )
 
 // A sample is what rates are made of.
@@ -46,8 +46,8 @@ type sample struct {
 }
 
 const (
-	fresh      = 900 * time.Millisecond // a look at the crawl is good for so long
-	rateWindow = 10 * time.Second
+	overviewAge = 900 * time.Millisecond // a look at the crawl is good for so long
+	rateWindow  = 10 * time.Second
 )
 
 // A statusCache has the last overview of a crawl, and the samples from which the next one's rates are made. mu is held
@@ -65,7 +65,7 @@ type statusCache struct {
 func (s *statusCache) overview(ctx context.Context) (*Overview, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.last != nil && time.Since(s.last.Time) < fresh && time.Since(s.last.Time) >= 0 {
+	if s.last != nil && time.Since(s.last.Time) < overviewAge && time.Since(s.last.Time) >= 0 {
 		return s.last, nil
 	}
 	var x *inspect.Status
@@ -78,7 +78,7 @@ func (s *statusCache) overview(ctx context.Context) (*Overview, error) {
 	}
 	o := &Overview{Name: s.name, Status: *x}
 	s.rates(o)
-	o.Words = words(o)
+	o.Words = notices(o)
 	s.last = o
 	return o, nil
 }
@@ -87,8 +87,8 @@ func getOverview(c *crawl, r *http.Request) (*Overview, error) {
 	return c.status.overview(r.Context())
 }
 
-// forget makes the next request query the crawl anew.
-func (s *statusCache) forget() {
+// invalidate makes the next request query the crawl anew.
+func (s *statusCache) invalidate() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last = nil
@@ -119,42 +119,42 @@ func (s *statusCache) rates(o *Overview) {
 	s.before = append(s.before, now)
 }
 
-// words say what is wrong, what is worth a look, and what is to be expected, the worst first.
-func words(o *Overview) (all []Word) {
+// notices say what is wrong, what is worth a look, and what is to be expected, the worst first.
+func notices(o *Overview) (all []Word) {
 	say := func(level, do, what string, args ...any) {
 		all = append(all, Word{level, fmt.Sprintf(what, args...), do})
 	}
 	if o.CutOff > 0 {
-		say(levelWrong, "See whether this machine reaches the web. The crawl tries a few hosts now and then, and goes on by "+
+		say(levelProblem, "See whether this machine reaches the web. The crawl tries a few hosts now and then, and goes on by "+
 			"itself.",
 			"Cut off from the web for %s: %s", span(o.CutOff), o.CutOffWhy)
 	}
 	if o.StalledBy != "" {
-		say(levelWrong, o.StallDo, "Nothing was answered for %s: %s", span(o.Stalled), o.StallWhy)
+		say(levelProblem, o.StallDo, "Nothing was answered for %s: %s", span(o.Stalled), o.StallWhy)
 	}
 	if o.State == inspect.Paused && o.StalledBy == "" {
-		say(levelLook, "Resume it, or make room on the disk if that is what it waits for.", "The crawl is paused")
+		say(levelWarning, "Resume it, or make room on the disk if that is what it waits for.", "The crawl is paused")
 	}
 	if o.State == inspect.BrokenOff {
-		say(levelLook, "The same kumo crawl command goes on.",
+		say(levelWarning, "The same kumo crawl command goes on.",
 			"The last run was killed, or had no room on the disk to report")
 	}
 	if tried := o.Pages + o.Failed; o.Failed >= 20 && o.Failed*5 > tried {
 		kind := most(o.Errors)
-		say(levelLook, adviceOn[kind], "%d %% of all URLs that were tried got no answer, mostly for one reason: %s",
+		say(levelWarning, adviceOn[kind], "%d %% of all URLs that were tried got no answer, mostly for one reason: %s",
 			100*o.Failed/tried, kind)
 	}
 	if busy := o.Statuses[429] + o.Statuses[503]; busy >= 20 && busy*10 > o.Pages {
-		say(levelLook, "Raise --delay, or the delay of the hosts that answer so.",
+		say(levelWarning, "Raise --delay, or the delay of the hosts that answer so.",
 			"%d %% of answers ask the crawl to slow down (429, 503)",
 			100*busy/o.Pages)
 	}
 	if o.AbandonedMany() && o.HostsAbandoned > 0 {
-		say(levelLook, "The next run tries them again.", "%d hosts were given up, with %s that wait there", o.HostsAbandoned,
+		say(levelWarning, "The next run tries them again.", "%d hosts were given up, with %s that wait there", o.HostsAbandoned,
 			stats.Count(o.Abandoned, "URLs"))
 	}
 	if o.OutOfSockets > 0 {
-		say(levelLook, "Raise ulimit -n, or lower --concurrency.",
+		say(levelWarning, "Raise ulimit -n, or lower --concurrency.",
 			"This machine had no file descriptor, port or buffer for %d connections", o.OutOfSockets)
 	}
 	switch {
@@ -191,8 +191,8 @@ func most(m map[string]int64) string {
 
 func span(seconds float64) string { return stats.Span(time.Duration(seconds * float64(time.Second))) }
 
-// live is what of an overview changes while a page is open, as it is shown.
-func live(o *Overview) map[string]string {
+// liveValues is what of an overview changes while a page is open, as it is shown.
+func liveValues(o *Overview) map[string]string {
 	n := func(v int) string { return forecast.Grouped(int64(v)) }
 	return map[string]string{
 		"state": string(o.State), "pages": forecast.Grouped(o.Pages), "rate": rate(o.PagesNow), "bytes": stats.Bytes(o.Bytes),
@@ -220,8 +220,8 @@ func growth(v float64) string {
 	return fmt.Sprintf("%+.1f/s", v)
 }
 
-// gone reports whether a crawl has to be opened anew.
-func gone(err error) bool { return errors.Is(err, inspect.ErrUnreachable) }
+// isUnreachable reports whether a crawl has to be opened anew.
+func isUnreachable(err error) bool { return errors.Is(err, inspect.ErrUnreachable) }
 
 // curves are how the crawl went: of one that runs as it has counted, of another what its files give.
 func (c *crawl) curves(r *http.Request) (x *stats.Curves, err error) {

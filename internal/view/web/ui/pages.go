@@ -58,16 +58,16 @@ type crawlPages struct {
 
 func (h *crawlPages) views() map[string]view {
 	return map[string]view{
-		"/crawls/{crawl}":              found(h.crawls.find, h.overviewPage),
-		"/crawls/{crawl}/curves":       found(h.crawls.find, h.curvesPart),
-		"/crawls/{crawl}/hosts":        found(h.crawls.find, h.hostsPage),
-		"/crawls/{crawl}/hosts/{host}": found(h.crawls.find, h.hostPage),
-		"/crawls/{crawl}/urls":         found(h.crawls.find, h.urlsPage),
-		"/crawls/{crawl}/excluded":     found(h.crawls.find, h.excludedPage),
-		"/crawls/{crawl}/pages":        found(h.crawls.find, h.recordsPage),
+		"/crawls/{crawl}":              withPathTarget(h.crawls.find, h.overviewPage),
+		"/crawls/{crawl}/curves":       withPathTarget(h.crawls.find, h.curvesPart),
+		"/crawls/{crawl}/hosts":        withPathTarget(h.crawls.find, h.hostsPage),
+		"/crawls/{crawl}/hosts/{host}": withPathTarget(h.crawls.find, h.hostPage),
+		"/crawls/{crawl}/urls":         withPathTarget(h.crawls.find, h.urlsPage),
+		"/crawls/{crawl}/excluded":     withPathTarget(h.crawls.find, h.excludedPage),
+		"/crawls/{crawl}/pages":        withPathTarget(h.crawls.find, h.recordsPage),
 		"/crawls/{crawl}/pages/{id}":   h.recordPage,
-		"/crawls/{crawl}/cluster":      found(h.crawls.clustered, h.clusterPage),
-		"/crawls/{crawl}/cluster/part": found(h.crawls.clustered, h.clusterPart),
+		"/crawls/{crawl}/cluster":      withPathTarget(h.crawls.clustered, h.clusterPage),
+		"/crawls/{crawl}/cluster/part": withPathTarget(h.crawls.clustered, h.clusterPart),
 	}
 }
 
@@ -115,7 +115,7 @@ func clock(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04:05")
 }
 
-// in is how long it is until a time.
+// render is how long it is until a time.
 func in(t, now time.Time) string {
 	switch d := t.Sub(now); {
 	case t.IsZero() || t.Unix() <= 0:
@@ -234,7 +234,7 @@ type count struct {
 	Link  string
 }
 
-const mostCounts = 12
+const maxCounts = 12
 
 func counts[K cmp.Ordered](m map[K]int64, class func(K) string, link func(K) string) (all []count) {
 	var sum int64
@@ -256,12 +256,12 @@ func counts[K cmp.Ordered](m map[K]int64, class func(K) string, link func(K) str
 		sum += n
 	}
 	slices.SortFunc(all, func(a, b count) int { return cmp.Or(cmp.Compare(b.N, a.N), cmp.Compare(a.Name, b.Name)) })
-	if len(all) > mostCounts {
-		rest := count{Name: fmt.Sprintf("%d others", len(all)-mostCounts+1)}
-		for _, c := range all[mostCounts-1:] {
+	if len(all) > maxCounts {
+		rest := count{Name: fmt.Sprintf("%d others", len(all)-maxCounts+1)}
+		for _, c := range all[maxCounts-1:] {
 			rest.N += c.N
 		}
-		all = append(all[:mostCounts-1], rest)
+		all = append(all[:maxCounts-1], rest)
 	}
 	for i := range all {
 		all[i].Of = sum
@@ -295,10 +295,10 @@ func (h *crawlPages) overviewPage(c *crawl, r *http.Request) (*filled, error) {
 		}{
 			h.out.top(c, "Overview", "overview"),
 			o,
-			live(o),
+			liveValues(o),
 			charts,
 			!o.runs() || r.FormValue("span") == "all",
-			doneWords(r),
+			doneText(r),
 			counts(o.Statuses, statusClass, func(k int) string { return pages + "status=" + strconv.Itoa(k) }),
 			counts(o.Types, nil, func(k string) string { return pages + "type=" + url.QueryEscape(k) }),
 			counts(
@@ -330,15 +330,15 @@ func (c *crawl) waitsFor(r *http.Request, o *Overview) string {
 	}
 	var parts []string
 	for _, k := range counts(reasons, nil, nil) {
-		parts = append(parts, fmt.Sprintf("%d for %s", k.N, forWords(k.Name)))
+		parts = append(parts, fmt.Sprintf("%d for %s", k.N, reasonText(k.Name)))
 	}
 	return fmt.Sprintf("Of the %s where most waits: %s.", stats.Count(len(hosts), "hosts"), strings.Join(parts, ", "))
 }
 
-// forWords is what a host waits for, in a sentence.
-func forWords(why string) string { return cmp.Or(reasonWords[why], why) }
+// reasonText is what a host waits for, in a sentence.
+func reasonText(why string) string { return cmp.Or(reasonTexts[why], why) }
 
-var reasonWords = map[string]string{
+var reasonTexts = map[string]string{
 	"a place":     "a free worker",
 	"delay":       "the crawl's delay",
 	"Crawl-delay": "the Crawl-delay of their robots.txt",
@@ -399,7 +399,7 @@ func (h *crawlPages) hostPage(c *crawl, r *http.Request) (*filled, error) {
 		Now  time.Time
 		Runs bool
 		For  string
-	}{head, x, time.Now(), o.runs(), forWords(x.Host.For)}}, nil
+	}{head, x, time.Now(), o.runs(), reasonText(x.Host.For)}}, nil
 }
 
 func (h *crawlPages) urlsPage(c *crawl, r *http.Request) (*filled, error) {
@@ -418,7 +418,7 @@ func (h *crawlPages) urlsPage(c *crawl, r *http.Request) (*filled, error) {
 		if p.X, err = c.explain(r.Context(), asked); err != nil {
 			return nil, err
 		}
-		if p.Fate = fateWords[p.X.Fate]; p.X.Fate == inspect.Unread && p.X.Reading {
+		if p.Fate = outcomeText[p.X.Fate]; p.X.Fate == inspect.Unread && p.X.Reading {
 			p.Fate = "Memory does not have it, and not all files are read."
 		}
 		p.Again = p.X.Reading
@@ -433,8 +433,8 @@ func (h *crawlPages) urlsPage(c *crawl, r *http.Request) (*filled, error) {
 	return &filled{"urls", p}, nil
 }
 
-// fateWords say how things stand with a URL.
-var fateWords = map[inspect.Outcome]string{
+// outcomeText say how things stand with a URL.
+var outcomeText = map[inspect.Outcome]string{
 	inspect.Unknown: "The crawl has not met it.", inspect.OutOfScope: "It is out of scope: links to it are only counted.",
 	inspect.Waiting: "It waits for its turn at its host.", inspect.Parked: "It waits: its host's robots.txt comes first.",
 	inspect.Retry:      "It was visited without success, and is tried again.",
@@ -503,7 +503,7 @@ func (h *crawlPages) excludedPage(c *crawl, r *http.Request) (*filled, error) {
 		First bool
 	}{top: h.out.top(c, "Left out", "urls"), Rule: r.FormValue("rule"), First: cursor == lookup.Last}
 	var next int64
-	if p.URLs, next, err = c.archive.Excluded(r.Context(), p.Rule, cursor, usualLimit); err != nil {
+	if p.URLs, next, err = c.archive.Excluded(r.Context(), p.Rule, cursor, defaultLimit); err != nil {
 		return nil, err
 	}
 	if next != 0 {
@@ -531,13 +531,13 @@ func (x *search) run(c *crawl, r *http.Request) error {
 		x.Index = &state
 	case fulltext.IsDamaged(err):
 		x.Wrong = err.Error()
-	case !errors.Is(err, fulltext.ErrNone):
+	case !errors.Is(err, fulltext.ErrNoIndex):
 		return err
 	}
 	if x.Index == nil || x.Words == "" {
 		return nil
 	}
-	found, err := c.byIndex(r, x.Words, usualLimit)
+	found, err := c.byIndex(r, x.Words, defaultLimit)
 	if p, is := errors.AsType[*problem](err); is && p.Status == http.StatusBadRequest {
 		x.Wrong = p.Detail
 		return nil

@@ -18,57 +18,57 @@ import (
 // for it cannot be ended; so it is left behind, and the places that it has are its own: others are answered as ever.
 
 const (
-	maxOwnAsks   = 8               // questions of one thing at once, where several are shown
-	maxListening = 16              // pages of one that are kept up to date
-	listPatience = 2 * time.Second // with each thing of a list
+	maxQueueAnswering = 8               // questions of one thing at once, where several are shown
+	maxQueueListeners = 16              // pages of one that are kept up to date
+	listPatience      = 2 * time.Second // with each thing of a list
 )
 
 // A queue is the questions that are asked of one thing that is shown.
 type queue struct {
-	what   string        // The crawl x
-	where  string        // its folder /x
-	places chan struct{} // whoever asks has one until there is an answer, even if nobody waits for it any more
-	events *slots        // of event streams
+	name     string        // The crawl x
+	location string        // its folder /x
+	slots    chan struct{} // whoever asks has one until there is an answer, even if nobody waits for it any more
+	events   *slots        // of event streams
 
-	mu    sync.Mutex          // guards below
-	begun map[*time.Time]bool // when each question was begun that is not answered yet
+	mu      sync.Mutex          // guards below
+	started map[*time.Time]bool // when each question was begun that is not answered yet
 }
 
 // newQueue makes the queue of one of several things that are shown.
 func newQueue(what, where string, several bool) *queue {
-	asks, listeners := maxAsks, maxListeners
+	asks, listeners := maxAnswering, maxListeners
 	if several {
-		asks, listeners = maxOwnAsks, maxListening
+		asks, listeners = maxQueueAnswering, maxQueueListeners
 	}
-	return &queue{what: what, where: where, places: make(chan struct{}, asks), events: newSlots(listeners, listeners),
-		begun: map[*time.Time]bool{}}
+	return &queue{name: what, location: where, slots: make(chan struct{}, asks), events: newSlots(listeners, listeners),
+		started: map[*time.Time]bool{}}
 }
 
-// hangs is the problem of what does not answer; nil if it may do so yet.
-func (q *queue) hangs() error {
+// checkHung is the problem of what does not answer; nil if it may do so yet.
+func (q *queue) checkHung() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	since := time.Duration(0)
-	for begun := range q.begun {
+	for begun := range q.started {
 		since = max(since, time.Since(*begun))
 	}
-	if since < longest {
+	if since < maxAnswerTime {
 		return nil
 	}
-	return q.hung(len(q.begun), since)
+	return q.hungProblem(len(q.started), since)
 }
 
-// hung is the problem of a number of questions, one of which has waited for so long.
-func (q *queue) hung(n int, since time.Duration) error {
-	return &problem{http.StatusServiceUnavailable, q.what + " does not answer",
+// hungProblem is the problem of a number of questions, one of which has waited for so long.
+func (q *queue) hungProblem(n int, since time.Duration) error {
+	return &problem{http.StatusServiceUnavailable, q.name + " does not answer",
 		fmt.Sprintf("%s %s for %s, one of them for %v: its disk may hang; whatever was to be done may still be done. "+
-			"All else is shown as ever", stats.Count(n, "questions"), stats.Either(n, "waits", "wait"), q.where,
+			"All else is shown as ever", stats.Count(n, "questions"), stats.Either(n, "waits", "wait"), q.location,
 			since.Round(time.Second))}
 }
 
-// enter waits for places, the queue's own before others: whoever waits for one has none that others may want.
+// acquire waits for places, the queue's own before others: whoever waits for one has none that others may want.
 func (q *queue) enter(ctx context.Context, all ...chan struct{}) error {
-	if err := q.hangs(); err != nil {
+	if err := q.checkHung(); err != nil {
 		return err
 	}
 	for i, places := range all {
@@ -78,7 +78,7 @@ func (q *queue) enter(ctx context.Context, all ...chan struct{}) error {
 			for _, taken := range all[:i] {
 				<-taken
 			}
-			return q.late(ctx)
+			return q.lateError(ctx)
 		}
 	}
 	return nil
@@ -88,15 +88,15 @@ func (q *queue) enter(ctx context.Context, all ...chan struct{}) error {
 func (q *queue) do(ctx context.Context, f func()) error {
 	begun := time.Now()
 	q.mu.Lock()
-	q.begun[&begun] = true
+	q.started[&begun] = true
 	q.mu.Unlock()
 	done := make(chan any, 1)
 	go func() {
 		defer func() {
 			q.mu.Lock()
-			delete(q.begun, &begun)
+			delete(q.started, &begun)
 			q.mu.Unlock()
-			<-q.places
+			<-q.slots
 			done <- recover()
 		}()
 		f()
@@ -108,13 +108,13 @@ func (q *queue) do(ctx context.Context, f func()) error {
 		}
 		return nil
 	case <-ctx.Done():
-		return q.late(ctx)
+		return q.lateError(ctx)
 	}
 }
 
-// late is why there is no answer in time.
-func (q *queue) late(ctx context.Context) error {
-	if err := q.hangs(); err != nil {
+// lateError is why there is no answer in time.
+func (q *queue) lateError(ctx context.Context) error {
+	if err := q.checkHung(); err != nil {
 		return err
 	}
 	return ctx.Err()
@@ -122,20 +122,20 @@ func (q *queue) late(ctx context.Context) error {
 
 // An Answer is one that is kept, and not sent.
 type Answer struct {
-	Head   http.Header
-	Status int
-	Body   bytes.Buffer
-	Most   int // bytes of Body, about; 0: any number
+	HeaderMap http.Header
+	Status    int
+	Body      bytes.Buffer
+	MaxBody   int // bytes of Body, about; 0: any number
 }
 
 // Header is ResponseWriter's.
-func (a *Answer) Header() http.Header { return a.Head }
+func (a *Answer) Header() http.Header { return a.HeaderMap }
 
 // WriteHeader is ResponseWriter's.
 func (a *Answer) WriteHeader(status int) { a.Status = status }
 
 func (a *Answer) Write(b []byte) (int, error) {
-	if a.Most > 0 && a.Body.Len() > a.Most {
+	if a.MaxBody > 0 && a.Body.Len() > a.MaxBody {
 		return 0, errors.New("the answer is too long")
 	}
 	return a.Body.Write(b)
@@ -144,21 +144,21 @@ func (a *Answer) Write(b []byte) (int, error) {
 // answerQueued answers a request about something that has a queue. A slow one returns its slot of the shared ones after
 // listPatience and continues: otherwise a few hanging disks would hold all of them.
 func (g *guard) answerQueued(q *queue, next http.Handler, w http.ResponseWriter, r *http.Request) {
-	if err := q.enter(r.Context(), q.places, g.asks); err != nil {
+	if err := q.enter(r.Context(), q.slots, g.answering); err != nil {
 		g.out.fail(w, r, err)
 		return
 	}
-	leave := sync.OnceFunc(func() { <-g.asks })
+	leave := sync.OnceFunc(func() { <-g.answering })
 	defer leave()
 	defer time.AfterFunc(listPatience, leave).Stop()
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writing))
-	a := &Answer{Head: w.Header().Clone(), Status: http.StatusOK}
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
+	a := &Answer{HeaderMap: w.Header().Clone(), Status: http.StatusOK}
 	if err := q.do(r.Context(), func() { next.ServeHTTP(a, r) }); err != nil {
 		g.out.fail(w, r, err)
 		return
 	}
 	clear(w.Header())
-	maps.Copy(w.Header(), a.Head)
+	maps.Copy(w.Header(), a.HeaderMap)
 	w.WriteHeader(a.Status)
 	_, _ = w.Write(a.Body.Bytes()) // who asked may have gone
 }
@@ -190,12 +190,12 @@ func (set *crawlSet) queue(name string) *queue {
 	return nil
 }
 
-// soon is what f finds out, of what answers in time.
-func soon[T any](ctx context.Context, q *queue, patience time.Duration, f func(context.Context) (T, error)) (found T,
+// withPatience is what f finds out, of what answers in time.
+func withPatience[T any](ctx context.Context, q *queue, patience time.Duration, f func(context.Context) (T, error)) (found T,
 	err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if err := q.enter(ctx, q.places); err != nil {
+	if err := q.enter(ctx, q.slots); err != nil {
 		return found, err
 	}
 	var late T // which is written once nobody reads it, if it does not come in time

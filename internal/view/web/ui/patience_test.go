@@ -68,8 +68,8 @@ func TestADiskThatStallsIsItsCrawlsAlone(t *testing.T) {
 			return w, time.Since(begin)
 		}
 		explain := func(crawl string) string { return "/api/v1/crawls/" + crawl + "/explain?url=http://h.test/" }
-		answers := make(chan *httptest.ResponseRecorder, 2*maxAsks)
-		for range 2 * maxAsks { // more than are answered at once
+		answers := make(chan *httptest.ResponseRecorder, 2*maxAnswering)
+		for range 2 * maxAnswering { // more than are answered at once
 			go func() {
 				w, _ := ask(explain("dead"))
 				answers <- w
@@ -91,7 +91,7 @@ func TestADiskThatStallsIsItsCrawlsAlone(t *testing.T) {
 			!strings.Contains(text, `"state":"running"`) || !strings.Contains(text, `"error"`) {
 			t.Errorf("the list: %d after %v: %s", w.Code, took, text)
 		}
-		for range 2 * maxAsks {
+		for range 2 * maxAnswering {
 			if w := <-answers; w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
 				t.Errorf("%d: %s", w.Code, w.Body)
 			}
@@ -199,8 +199,8 @@ func TestAPlaceThatStallsIsItsOwnAlone(t *testing.T) {
 			s.ServeHTTP(w, r)
 			return w, time.Since(begin)
 		}
-		answers := make(chan *httptest.ResponseRecorder, 2*maxAsks)
-		for range 2 * maxAsks {
+		answers := make(chan *httptest.ResponseRecorder, 2*maxAnswering)
+		for range 2 * maxAnswering {
 			go func() {
 				w, _ := ask("/api/v1/batches/dead/days")
 				answers <- w
@@ -219,7 +219,7 @@ func TestAPlaceThatStallsIsItsOwnAlone(t *testing.T) {
 				t.Errorf("%s: %d after %v: %s", path, w.Code, took, text)
 			}
 		}
-		for range 2 * maxAsks {
+		for range 2 * maxAnswering {
 			if w := <-answers; w.Code != http.StatusServiceUnavailable {
 				t.Errorf("%d: %s", w.Code, w.Body)
 			}
@@ -242,7 +242,7 @@ func TestPlacesThatHangAtOnceLeaveRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stalls := make(chan struct{})
 		all := []Batch{{Name: "good", Place: placeOf(t, func(context.Context, string) error { return nil })}}
-		for i := range maxAsks / maxOwnAsks {
+		for i := range maxAnswering / maxQueueAnswering {
 			all = append(all, Batch{Name: fmt.Sprint("dead", i), Place: placeOf(t, func(context.Context, string) error {
 				<-stalls
 				return nil
@@ -258,7 +258,7 @@ func TestPlacesThatHangAtOnceLeaveRoom(t *testing.T) {
 			return w.Code
 		}
 		for _, b := range all[1:] {
-			for range maxOwnAsks {
+			for range maxQueueAnswering {
 				go ask("/api/v1/batches/" + b.Name)
 			}
 		}
@@ -339,7 +339,7 @@ func TestAViewThatDoesNotClose(t *testing.T) {
 	})
 }
 
-// Where lines of a crawl's files are is forgotten a while after they were looked for last, however long its view is
+// Location lines of a crawl's files are is forgotten a while after they were looked for last, however long its view is
 // open.
 func TestLinesAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -433,7 +433,7 @@ func TestTheListOfManyIsThereAtOnce(t *testing.T) {
 		if known >= n/2 || failed > 0 {
 			t.Errorf("%d known and %d in error at once", known, failed)
 		}
-		time.Sleep(n * 20 * time.Millisecond / listPlaces)
+		time.Sleep(n * 20 * time.Millisecond / maxInspecting)
 		time.Sleep(listPatience)
 		if known, failed = list(); known != n-hang || failed != hang {
 			t.Errorf("%d known and %d in error in the end", known, failed)
@@ -442,7 +442,7 @@ func TestTheListOfManyIsThereAtOnce(t *testing.T) {
 		close(stalls)
 		time.Sleep(n*listShare + time.Second)
 		list()
-		time.Sleep(n*20*time.Millisecond/listPlaces + time.Second)
+		time.Sleep(n*20*time.Millisecond/maxInspecting + time.Second)
 		if known, failed = list(); known != n || failed != 0 {
 			t.Errorf("%d known and %d in error when the disk is there again", known, failed)
 		}
@@ -572,7 +572,7 @@ func TestWhyNobodyKnowsWhereMostWaits(t *testing.T) {
 		src := &hostSource{n: 3, may: make(chan struct{})}
 		ask := busyHosts(t, src)
 		ask(1)
-		time.Sleep(lookTime)
+		time.Sleep(rankingTimeout)
 		if w := ask(1); w.Code != http.StatusServiceUnavailable ||
 			!strings.Contains(w.Body.String(), "The crawl big does not answer") {
 			t.Errorf("%d: %s", w.Code, w.Body)
@@ -592,9 +592,9 @@ func TestFewHostsAreAskedForAfterMany(t *testing.T) {
 		close(src.may)
 		ask := busyHosts(t, src)
 		ask(40)
-		time.Sleep(2 * leastHostAge)
+		time.Sleep(2 * minHostAge)
 		ask(3)
-		time.Sleep(2 * leastHostAge)
+		time.Sleep(2 * minHostAge)
 		src.may = make(chan struct{}) // looks take long from here on
 		text := ask(40).Body.String()
 		if n := strings.Count(text, ".test"); n != 40 || strings.Contains(text, "partial") {

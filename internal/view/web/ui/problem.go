@@ -40,7 +40,7 @@ func problemOf(err error) *problem {
 		return p
 	case errors.Is(err, lookup.ErrNoRecord), errors.Is(err, lookup.ErrNoAnswer):
 		return &problem{http.StatusNotFound, "Not in the archive", err.Error()}
-	case errors.Is(err, fulltext.ErrNone):
+	case errors.Is(err, fulltext.ErrNoIndex):
 		return &problem{http.StatusNotFound, "There is no index",
 			"kumo index, with the crawl's folder, makes one; kumo crawl --index does while it crawls"}
 	case fulltext.IsDamaged(err):

@@ -73,7 +73,7 @@ func (set *crawlSet) record(r *http.Request) (*crawl, *lookup.Record, error) {
 	return c, rec, err
 }
 
-// answer returns the answer of the record that a path names.
+// response returns the answer of the record that a path names.
 func (set *crawlSet) answer(r *http.Request) (*page.Response, error) {
 	c, rec, err := set.record(r)
 	if err != nil {

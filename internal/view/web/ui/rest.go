@@ -46,7 +46,7 @@ func (set *crawlSet) endpoints() []endpoint {
 	return append([]endpoint{
 		{"/crawls/{crawl}", "overview", "How a crawl stands: totals, rates, statuses, errors by kind, what waits, when it " +
 			"ends, and what is wrong, in words.",
-			[]param{crawlParam}, Overview{}, of(set.find, getOverview)},
+			[]param{crawlParam}, Overview{}, withTarget(set.find, getOverview)},
 		{
 			"/crawls/{crawl}/curves",
 			"curves",
@@ -54,20 +54,20 @@ func (set *crawlSet) endpoints() []endpoint {
 				"that does not run only the whole, by visits.",
 			[]param{crawlParam},
 			stats.Curves{},
-			of(set.find, (*crawl).curves),
+			withTarget(set.find, (*crawl).curves),
 		},
 		{"/crawls/{crawl}/hosts", "hosts", "Hosts of known URLs, in order, or those where most waits.",
 			[]param{crawlParam, prefix("hosts"), after, limitParam,
 				{"query", "by", "string", "waiting: those where most waits, of which there is no next", false}}, hostPage{},
-			listOf(set.find, getHosts)},
+			listWithTarget(set.find, getHosts)},
 		{"/crawls/{crawl}/hosts/{host}", "host", "One host: how it stands, what its robots.txt said, and what waits there.",
 			[]param{crawlParam, {"path", "host", "string", "the host, with its port if it has one", true}, limitParam},
-			hostAnswer{}, listOf(set.find, (*crawl).hostAnswer)},
+			hostAnswer{}, listWithTarget(set.find, (*crawl).hostAnswer)},
 		{"/crawls/{crawl}/explain", "explain", "What became of a URL, and why.",
 			[]param{crawlParam, {"query", "url", "string", "the URL", true}}, inspect.Explanation{},
-			of(set.find, getExplanation)},
+			withTarget(set.find, getExplanation)},
 		{"/crawls/{crawl}/urls", "urls", "Known URLs, in order.", []param{crawlParam, prefix("URLs"), after, limitParam},
-			urlPage{}, listOf(set.find, getURLs)},
+			urlPage{}, listWithTarget(set.find, getURLs)},
 		{"/crawls/{crawl}/records", "records", "What was fetched, the newest first. A page of the list may have few " +
 			"or none, and yet a next one: it goes through a bounded part of the records.",
 			[]param{crawlParam, {"query", "status", "string", "404; 4xx for a class; 0 for what was not answered", false},
@@ -76,19 +76,19 @@ func (set *crawlSet) endpoints() []endpoint {
 				{"query", "lang", "string", "a language, or how its tag begins: en", false},
 				{"query", "day", "string", "a day: 2026-11-21; or a month: 2026-11", false},
 				{"query", "cursor", "integer", "where to go on: \"next\" of the answer before", false}, limitParam}, recordPage{},
-			of(set.find, (*crawl).records)},
+			withTarget(set.find, (*crawl).records)},
 		{"/crawls/{crawl}/records/{id}", "record", "One record.", []param{crawlParam, idParam}, lookup.Record{},
 			set.getRecord},
 		{"/crawls/{crawl}/records/{id}/headers", "headers", "The header fields of a record's answer.",
-			[]param{crawlParam, idParam}, headers{}, of(set.answer, getHeaders)},
+			[]param{crawlParam, idParam}, headers{}, withTarget(set.answer, getHeaders)},
 		{"/crawls/{crawl}/records/{id}/text", "text",
 			"What a record's answer says: the main text of HTML, other text as it is.",
-			[]param{crawlParam, idParam}, lookup.Text{}, of(set.answer, getText)},
+			[]param{crawlParam, idParam}, lookup.Text{}, withTarget(set.answer, getText)},
 		{"/crawls/{crawl}/records/{id}/links", "links", "The links of a record's answer.",
 			[]param{crawlParam, idParam, limitParam}, linkPage{}, set.getLinks},
 	}, append(set.contentEndpoints(), endpoint{"/crawls/{crawl}/cluster", "cluster",
 		"A crawl of several nodes: its state, sums of all nodes, nodes by name, what is worth a word, and the last events.",
-		[]param{crawlParam, after, limitParam}, clusterAnswer{}, listOf(set.clustered, getCluster)})...)
+		[]param{crawlParam, after, limitParam}, clusterAnswer{}, listWithTarget(set.clustered, getCluster)})...)
 }
 
 // An api routes programs' requests: /api/v1. Its fields do not change.
@@ -157,12 +157,12 @@ func (e *endpoint) call(r *http.Request) (any, error) {
 }
 
 const (
-	usualLimit = 50
-	maxLimit   = 500
+	defaultLimit = 50
+	maxLimit     = 500
 )
 
-// found makes a function of a request of one that is given what the path names as well.
-func found[T, A any](find func(*http.Request) (T, error), get func(T, *http.Request) (A, error),
+// withPathTarget makes a function of a request of one that is given what the path names as well.
+func withPathTarget[T, A any](find func(*http.Request) (T, error), get func(T, *http.Request) (A, error),
 ) func(*http.Request) (A, error) {
 	return func(r *http.Request) (answer A, err error) {
 		it, err := find(r)
@@ -173,16 +173,16 @@ func found[T, A any](find func(*http.Request) (T, error), get func(T, *http.Requ
 	}
 }
 
-// of makes an endpoint's function of one that is given what the path names.
-func of[T, A any](find func(*http.Request) (T, error), get func(T, *http.Request) (A, error),
+// withTarget makes an endpoint's function of one that is given what the path names.
+func withTarget[T, A any](find func(*http.Request) (T, error), get func(T, *http.Request) (A, error),
 ) func(*http.Request) (any, error) {
-	return found(find, func(it T, r *http.Request) (any, error) { return get(it, r) })
+	return withPathTarget(find, func(it T, r *http.Request) (any, error) { return get(it, r) })
 }
 
-// listOf is of for a list, of at most n entries.
-func listOf[T, A any](find func(*http.Request) (T, error), get func(T, *http.Request, int) (A, error),
+// listWithTarget is of for a list, of at most n entries.
+func listWithTarget[T, A any](find func(*http.Request) (T, error), get func(T, *http.Request, int) (A, error),
 ) func(*http.Request) (any, error) {
-	return of(find, func(it T, r *http.Request) (any, error) {
+	return withTarget(find, func(it T, r *http.Request) (any, error) {
 		n, err := limit(r)
 		if err != nil {
 			return nil, err
@@ -194,7 +194,7 @@ func listOf[T, A any](find func(*http.Request) (T, error), get func(T, *http.Req
 func limit(r *http.Request) (int, error) {
 	text := r.FormValue("limit")
 	if text == "" {
-		return usualLimit, nil
+		return defaultLimit, nil
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > maxLimit {
@@ -203,8 +203,8 @@ func limit(r *http.Request) (int, error) {
 	return n, nil
 }
 
-// someOf are up to n of what is in the order of its keys, behind one, and the key to go on behind.
-func someOf[T any](all []T, key func(T) string, after string, n int) (some []T, next string) {
+// pageOfList are up to n of what is in the order of its keys, behind one, and the key to go on behind.
+func pageOfList[T any](all []T, key func(T) string, after string, n int) (some []T, next string) {
 	at, has := slices.BinarySearchFunc(all, after, func(x T, after string) int { return cmp.Compare(key(x), after) })
 	if has {
 		at++
@@ -216,8 +216,8 @@ func someOf[T any](all []T, key func(T) string, after string, n int) (some []T, 
 	return some, next
 }
 
-// upTo collects values, and reports whether some are missing for a moment, and whether there are more than n.
-func upTo[T any](n int, values iter.Seq2[T, error]) (some []T, partial, more bool, err error) {
+// collectUpTo collects values, and reports whether some are missing for a moment, and whether there are more than n.
+func collectUpTo[T any](n int, values iter.Seq2[T, error]) (some []T, partial, more bool, err error) {
 	some = []T{}
 	for v, err := range values {
 		if partial = errors.Is(err, inspect.ErrIncomplete); partial {
@@ -238,7 +238,7 @@ type crawlSet struct {
 	byName map[string]*crawl
 }
 
-// find returns the crawl that a path names.
+// query returns the crawl that a path names.
 func (set *crawlSet) find(r *http.Request) (*crawl, error) {
 	if c := set.byName[r.PathValue("crawl")]; c != nil {
 		if c.dir == "" && !strings.Contains(r.Pattern, "/cluster") && !strings.Contains(r.Pattern, "/act") {

@@ -18,12 +18,12 @@ type sharedView struct {
 	idleList *idleList
 	opening  chan struct{} // held while a view is opened
 
-	mu     sync.Mutex // guards below
-	view   *inspect.View
-	users  int
-	idle   *time.Timer        // closes an unused view
-	lines  *inspect.LineIndex // index of lines in the crawl's files; nil: none is kept
-	sought time.Time          // when a view that is closed last used them
+	mu        sync.Mutex // guards below
+	view      *inspect.View
+	users     int
+	idle      *time.Timer        // closes an unused view
+	lines     *inspect.LineIndex // index of lines in the crawl's files; nil: none is kept
+	linesUsed time.Time          // when a view that is closed last used them
 }
 
 // idleFor is how long a view is kept that nobody uses: as long as one of a crawl that does not run is open, the crawl
@@ -43,7 +43,7 @@ func (s *sharedView) use(ctx context.Context, f func(*inspect.View) error) error
 		return err
 	}
 	err = f(v)
-	s.release(v, gone(err))
+	s.release(v, isUnreachable(err))
 	return err
 }
 
@@ -69,8 +69,8 @@ func (s *sharedView) acquire(ctx context.Context) (*inspect.View, error) {
 		return nil, inspect.ErrUnreachable
 	}
 	if s.lines == nil {
-		s.lines, s.sought = &inspect.LineIndex{}, time.Now()
-		time.AfterFunc(linesFor, s.forgetLines)
+		s.lines, s.linesUsed = &inspect.LineIndex{}, time.Now()
+		time.AfterFunc(linesFor, s.dropLines)
 	}
 	v.UseLines(s.lines)
 	s.view = v
@@ -111,7 +111,7 @@ func (s *sharedView) addUser() {
 
 // release ends a use of a view; gone: it has failed, and must not be used again.
 func (s *sharedView) release(v *inspect.View, gone bool) {
-	if s.unuse(v, gone) {
+	if s.dropUser(v, gone) {
 		if other := s.idleList.add(s); other != nil {
 			closed := make(chan struct{})
 			go func() {
@@ -126,8 +126,8 @@ func (s *sharedView) release(v *inspect.View, gone bool) {
 	}
 }
 
-// unuse reports whether the view became idle, and stays open.
-func (s *sharedView) unuse(v *inspect.View, gone bool) bool {
+// dropUser reports whether the view became idle, and stays open.
+func (s *sharedView) dropUser(v *inspect.View, gone bool) bool {
 	var old *inspect.View
 	defer func() { closeView(old) }() // without the lock
 	s.mu.Lock()
@@ -155,19 +155,19 @@ func (s *sharedView) dropIdle() {
 	closeView(old)
 }
 
-// forgetLines drops the index of lines if it was not used for a while, though a view may be open.
-func (s *sharedView) forgetLines() {
+// dropLines drops the index of lines if it was not used for a while, though a view may be open.
+func (s *sharedView) dropLines() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.view != nil {
 		s.noteUse(s.view)
 	}
-	again := max(linesFor-time.Since(s.sought), time.Second)
+	again := max(linesFor-time.Since(s.linesUsed), time.Second)
 	switch {
 	case s.done.Err() != nil:
 		s.lines.Close()
 		return
-	case time.Since(s.sought) < linesFor || s.users > 0:
+	case time.Since(s.linesUsed) < linesFor || s.users > 0:
 	case s.view == nil:
 		s.lines.Close()
 		s.lines = nil
@@ -177,13 +177,13 @@ func (s *sharedView) forgetLines() {
 		s.lines, again = &inspect.LineIndex{}, linesFor
 		s.view.UseLines(s.lines)
 	}
-	time.AfterFunc(again, s.forgetLines)
+	time.AfterFunc(again, s.dropLines)
 }
 
 // noteUse records when a view last searched for lines. The lock is held.
 func (s *sharedView) noteUse(v *inspect.View) {
-	if at := v.LastLineQuery(); at.After(s.sought) {
-		s.sought = at
+	if at := v.LastLineQuery(); at.After(s.linesUsed) {
+		s.linesUsed = at
 	}
 }
 

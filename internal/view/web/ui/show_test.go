@@ -59,7 +59,7 @@ func TestWords(t *testing.T) {
 		"look: This machine had no file descriptor, port or buffer for 4 connections":      {Status: inspect.Status{State: inspect.Running, Report: stats.Report{OutOfSockets: 4}}},
 		"look: 3 hosts were given up, with 9 URLs that wait there":                         {Status: inspect.Status{State: inspect.Running, Report: stats.Report{HostsAbandoned: 3, HostsAnswered: 1, Abandoned: 9}}},
 	} {
-		all := words(&o)
+		all := notices(&o)
 		if len(all) != 1 || all[0].Level+": "+all[0].What != want {
 			t.Errorf("%+v, want %s", all, want)
 		}

@@ -32,14 +32,14 @@ import (
 
 // A Crawl is one that is shown.
 type Crawl struct {
-	Dir    string
-	Open   func(context.Context) (*inspect.View, error)
-	Wanted func() bool // a crawl waits until nobody reads the folder any more; nil: that cannot be
+	Dir          string
+	Open         func(context.Context) (*inspect.View, error)
+	FolderWanted func() bool // a crawl waits until nobody reads the folder any more; nil: that cannot be
 	// Cluster answers for all nodes, of a crawl that has several; nil otherwise. The server closes it. Without a Dir only
 	// the cluster is shown, under Name.
-	Cluster inspect.ClusterSource
-	Name    string
-	Where   string // of whom it is the page, as the crawl's record notes of what is done on it
+	Cluster  inspect.ClusterSource
+	Name     string
+	Location string // of whom it is the page, as the crawl's record notes of what is done on it
 }
 
 // A Config says what is shown to whom.
@@ -51,7 +51,7 @@ type Config struct {
 	Token       string   // without which nobody is answered; "": everybody is who reaches the address
 	Secure      bool     // it is served over TLS
 	Log         *slog.Logger
-	// what is served in place of all else, to whom the rest of this lets in; nil: the page and the REST
+	// name is served in place of all else, to whom the rest of this lets in; nil: the page and the REST
 	Only http.Handler
 }
 
@@ -67,7 +67,7 @@ type Server struct {
 const (
 	maxListeners = 32  // pages that are kept up to date at once
 	maxRequests  = 256 // that are read, wait or are answered at once
-	maxAsks      = 32  // questions that are answered at once
+	maxAnswering = 32  // questions that are answered at once
 )
 
 // New makes a server. The caller closes it.
@@ -83,7 +83,7 @@ func New(cfg Config) *Server {
 		handler = routes(done, &cfg, crawls, batches, results, keys, out)
 	}
 	guard := &guard{cfg: &cfg, queueOf: queuesOf(crawls, batches, results.queue), out: out,
-		requests: make(chan struct{}, maxRequests), asks: make(chan struct{}, maxAsks)}
+		requests: make(chan struct{}, maxRequests), answering: make(chan struct{}, maxAnswering)}
 	return &Server{crawls: crawls, handler: guard.wrap(handler), keys: keys, end: end,
 		log: cfg.Log}
 }
@@ -92,11 +92,11 @@ func newCrawlSet(done context.Context, all []Crawl, several bool) *crawlSet {
 	set, views := &crawlSet{byName: map[string]*crawl{}}, &idleList{}
 	for _, c := range all {
 		name := freeName(cmp.Or(c.Dir, c.Name), func(name string) bool { return set.byName[name] != nil })
-		view := &sharedView{open: c.Open, wanted: c.Wanted, done: done, idleList: views, opening: make(chan struct{}, 1)}
+		view := &sharedView{open: c.Open, wanted: c.FolderWanted, done: done, idleList: views, opening: make(chan struct{}, 1)}
 		q := newQueue("The crawl "+name, "its folder "+c.Dir, several)
 		x := &crawl{name: name, dir: c.Dir, archive: lookup.New(vfs.OS, c.Dir), queue: q, view: view,
 			status: &statusCache{name: name, view: view}, hosts: &hostRanking{view: view, queue: q, done: done}}
-		x.hub.beat, x.hub.done, x.hub.look = every, done, x.news
+		x.hub.interval, x.hub.done, x.hub.poll = hubInterval, done, x.event
 		if c.Cluster != nil {
 			x.cluster = newCluster(done, c)
 		}

@@ -408,7 +408,7 @@ func TestActing(t *testing.T) {
 	}
 	state := func(want inspect.State) {
 		t.Helper()
-		b.ui.crawls.byName["runs"].status.forget()
+		b.ui.crawls.byName["runs"].status.invalidate()
 		if _, text := b.ask(t, http.MethodGet, "/api/v1/crawls/runs", nil); !strings.Contains(text, `"state":"`+string(want)+
 			`"`) {
 			t.Errorf("the crawl is not %s: %s", want, text)
@@ -488,7 +488,7 @@ func TestActing(t *testing.T) {
 func TestDelays(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), settings.Name)
-	withDelay := func(overrides string, g given) (inspect.Setting, error) {
+	withDelay := func(overrides string, g actionInput) (inspect.Setting, error) {
 		t.Helper()
 		if err := os.WriteFile(file, []byte("override:\n"+overrides), 0o644); err != nil {
 			t.Fatal(err)
@@ -511,16 +511,16 @@ func TestDelays(t *testing.T) {
   depth: 2
 `
 	first := "- delay: 2s\n  match:\n    host: a.example\n" + others
-	s, err := withDelay(first, given{"5s", "a.example"})
+	s, err := withDelay(first, actionInput{"5s", "a.example"})
 	if err != nil || len(s.Values) != 5 || s.Values[0] != "{match: {host: 'a.example'}, delay: 5s}" {
 		t.Errorf("%q, %v", s.Values, err)
 	}
-	if s, err := withDelay(first, given{"5s", "b.example"}); err != nil || len(s.Values) != 6 {
+	if s, err := withDelay(first, actionInput{"5s", "b.example"}); err != nil || len(s.Values) != 6 {
 		t.Errorf("another host: %q, %v", s.Values, err)
 	}
 	for _, secret := range []string{"- match: a.example\n  header: ['Cookie: x']\n",
 		"- match: a.example\n  proxy: http://u:p@p.example\n", "- what\n"} {
-		if _, err := withDelay(others+secret, given{"5s", "a.example"}); err == nil ||
+		if _, err := withDelay(others+secret, actionInput{"5s", "a.example"}); err == nil ||
 			problemOf(err).Status != http.StatusConflict {
 			t.Errorf("%s: %v", secret, err)
 		}
@@ -531,7 +531,7 @@ func TestDelays(t *testing.T) {
 func TestACrawlThatWaitsComesIn(t *testing.T) {
 	t.Parallel()
 	wanted, opened, closed := false, 0, 0
-	s := New(Config{Crawls: []Crawl{{Dir: t.TempDir(), Wanted: func() bool { return wanted },
+	s := New(Config{Crawls: []Crawl{{Dir: t.TempDir(), FolderWanted: func() bool { return wanted },
 		Open: func(context.Context) (*inspect.View, error) {
 			opened++
 			return inspect.NewView(nil, "", vfs.OS, false, func() error { closed++; return nil }), nil
@@ -671,7 +671,7 @@ func TestEvents(t *testing.T) {
 		t.Errorf("a crawl that has ended: %d, %q", resp.StatusCode, text)
 	}
 	oldest := b.listen(t, "/crawls/runs/events")
-	for range maxListening - 1 { // of one of two crawls
+	for range maxQueueListeners - 1 { // of one of two crawls
 		b.listen(t, "/crawls/runs/events")
 	}
 	events := bufio.NewScanner(b.listen(t, "/crawls/runs/events"))
