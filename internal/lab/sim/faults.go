@@ -186,11 +186,7 @@ func (f *faults) isolateOneWay() (string, func()) {
 }
 
 func (f *faults) isolateFromRegistry() (string, func()) {
-	return f.isolateMachines(
-		&partition{out: true, in: true, registryOnly: true},
-		1+f.w.k.rng.IntN(3),
-		"cut off from the registry alone",
-	)
+	return f.isolateMachines(&partition{out: true, in: true, registryOnly: true}, 1+f.w.k.rng.IntN(3), "cut off from the registry alone")
 }
 
 func (f *faults) degradeNetwork() (string, func()) {

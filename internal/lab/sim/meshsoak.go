@@ -10,24 +10,9 @@ import (
 
 // mesh is the crawl without a center that a Config describes.
 func (c Config) mesh() MeshConfig {
-	m := MeshConfig{
-		Nodes:      c.Nodes,
-		Hosts:      c.Hosts,
-		Pages:      c.Pages,
-		Delay:      c.Delay,
-		Busy:       true,
-		JudgeDelay: true,
-		Loss:       c.Loss,
-		Replay:     c.Loss,
-		Matrix:     c.Matrix,
-		Bandwidth:  c.Bandwidth,
-		Spread:     c.Spread,
-		SeedFirst:  !c.Formed,
-		FaultDelay: c.FaultDelay,
-		FaultEvery: c.FaultEvery,
-		FaultTime:  c.FaultTime,
-		RestLimit:  c.RestLimit,
-	}
+	m := MeshConfig{Nodes: c.Nodes, Hosts: c.Hosts, Pages: c.Pages, Delay: c.Delay, Busy: true, JudgeDelay: true, Loss: c.Loss,
+		Replay: c.Loss, Matrix: c.Matrix, Bandwidth: c.Bandwidth, Spread: c.Spread, SeedFirst: !c.Formed, FaultDelay: c.FaultDelay,
+		FaultEvery: c.FaultEvery, FaultTime: c.FaultTime, RestLimit: c.RestLimit}
 	m.MinLatency = c.Latency / 10
 	m.MaxLatency = m.MinLatency + c.Latency*7/5
 	return m.withDefaults()
@@ -104,16 +89,8 @@ func (w *meshWorld) ownerConflicts() (found []problem) {
 // soakFigures are a run's figures as a soak of any strategy has them. There are no epochs and no leases.
 func (w *meshWorld) soakFigures() Figures {
 	f := w.figures
-	g := Figures{
-		Virtual:  f.Virtual,
-		Events:   f.Events,
-		Faults:   f.Faults,
-		Requests: f.Requests,
-		Slips:    f.Overlapping + f.TooEarly,
-		Lost:     f.Lost,
-		Moved:    f.MovedHosts,
-		Stall:    w.longestStall,
-	}
+	g := Figures{Virtual: f.Virtual, Events: f.Events, Faults: f.Faults, Requests: f.Requests, Slips: f.Overlapping + f.TooEarly,
+		Lost: f.Lost, Moved: f.MovedHosts, Stall: w.longestStall}
 	for _, n := range f.Duplicates {
 		g.Duplicates += n
 	}

@@ -52,9 +52,7 @@ func (r *registry) request(p *process, bytes int, do func(), answer func(ok bool
 	w.k.schedule(p, requestTimeout, func() { once(false) })
 	there := w.net.delay(m, registrySite, bytes) + w.k.exponential(r.w.cfg.Commit)
 	if w.k.chance(w.net.loss) {
-		there += w.k.exponential(
-			requestTimeout / 2,
-		) // words with the registry are sent again where they are lost; they come late
+		there += w.k.exponential(requestTimeout / 2) // words with the registry are sent again where they are lost; they come late
 	}
 	w.k.after(there, func() {
 		if r.leaderless || w.net.blocked(m, registrySite) {

@@ -58,12 +58,7 @@ func (s *sheet) statements(to *Folder, heading string, all []results.Statement) 
 }
 
 // finish writes the sheet, and the results to the folder.
-func (s *sheet) finish(
-	out io.Writer,
-	to *Folder,
-	tables []experiments.Table,
-	pictures []experiments.NamedPicture,
-) error {
+func (s *sheet) finish(out io.Writer, to *Folder, tables []experiments.Table, pictures []experiments.NamedPicture) error {
 	if _, err := s.WriteTo(out); err != nil {
 		return err
 	}
