@@ -152,7 +152,7 @@ func TestHostileTrees(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				measure(t, "kumo "+s, func() { own.Refill(); own.Find(compiled, 0, 1000) })
+				measure(t, "kumo "+s, func() { own.ResetSteps(); own.Find(compiled, 0, 1000) })
 			}
 			measure(t, "x/net's tree", func() { doc, err = standard(page) })
 			if err != nil {
