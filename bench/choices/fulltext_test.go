@@ -229,7 +229,8 @@ func queries(all []string) (queries [][]string) {
 	random := rand.New(rand.NewPCG(1, 1))
 	for len(queries) < 200 {
 		if words := word.FindAllString(all[random.IntN(len(all))], -1); len(words) > 10 {
-			queries = append(queries, []string{words[random.IntN(len(words))], words[random.IntN(len(words))]}[:1+len(queries)%2])
+			queries = append(queries, []string{words[random.IntN(len(words))],
+				words[random.IntN(len(words))]}[:1+len(queries)%2])
 		}
 	}
 	return queries

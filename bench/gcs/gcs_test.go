@@ -143,7 +143,8 @@ func TestAStoreThatIsAway(t *testing.T) {
 	s := httptest.NewServer(http.NotFoundHandler())
 	s.Close()
 	_, err := bucket.Open(t.Context(), at(s.URL, "x"), bucket.Config{})
-	if err == nil || !strings.Contains(err.Error(), "cannot be reached") || advice.Of(err) == "" || !place.IsTransient(err) {
+	if err == nil || !strings.Contains(err.Error(), "cannot be reached") || advice.Of(err) == "" ||
+		!place.IsTransient(err) {
 		t.Errorf("the error is %v, which advises %q", err, advice.Of(err))
 	}
 }

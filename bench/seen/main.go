@@ -117,7 +117,7 @@ func measure(cfg config, db database) error {
 	var generating time.Duration
 	offers, start := 0, time.Now()
 	lap, used := start, cpu()
-	for int64(stream.New()) < cfg.n {
+	for int64(stream.Generated()) < cfg.n {
 		begin := time.Now()
 		buf = buf[:0]
 		for i := range ends {
@@ -143,7 +143,7 @@ func measure(cfg config, db database) error {
 			merging.add(done.Sub(generated))
 		}
 		offers += cfg.batch
-		if int64(stream.New()) >= int64(len(tenths)+1)*cfg.n/10 {
+		if int64(stream.Generated()) >= int64(len(tenths)+1)*cfg.n/10 {
 			now := cpu()
 			tenths, lap = append(tenths, done.Sub(lap)), done
 			cpus, used = append(cpus, now-used), now
@@ -156,7 +156,8 @@ func measure(cfg config, db database) error {
 	total := time.Since(start)
 	rate := func(d time.Duration, n float64) float64 { return n / d.Seconds() }
 	tenth := float64(offers) / 10
-	fmt.Printf("offered                   %d URLs in batches of %d, %d meant to be new\n", offers, cfg.batch, stream.New())
+	fmt.Printf("offered                   %d URLs in batches of %d, %d meant to be new\n", offers, cfg.batch,
+		stream.Generated())
 	fmt.Printf("URLs a second             %.0f overall, %.0f in the first tenth, %.0f in the last, %.0f until all was "+
 		"durable\n",
 		rate(offered, float64(offers)), rate(tenths[0], tenth), rate(tenths[len(tenths)-1], tenth),

@@ -74,13 +74,8 @@ func clusterDemo() *cobra.Command {
 	f := cmd.Flags()
 	f.IntVar(&d.Nodes, "nodes", 5, "run `N` nodes, 4 to 20 (with mesh 8)")
 	f.Var(setting.Choice(&d.Strategy, cluster.Strategies()), "strategy", "how hosts are shared among the nodes")
-	f.Float64Var(
-		&d.UnreachableShare,
-		"apart",
-		0.5,
-		"with hub: keep each node from this `SHARE` of the hosts, 0 to 0.9; two of "+
-			"the first nodes reach each host",
-	)
+	f.Float64Var(&d.UnreachableShare, "apart", 0.5, "with hub: keep each node from this `SHARE` of the hosts, 0 to 0.9; two of "+
+		"the first nodes reach each host")
 	durationVar(f, &d.Delay, "delay", 300*time.Millisecond, "wait this long from the end of an answer to the next "+
 		"request to that host (with hub 200ms)")
 	f.StringVarP(&d.Out, "out", "o", "crawls/cluster-demo", "a folder for the nodes' folders and logs; what an earlier "+

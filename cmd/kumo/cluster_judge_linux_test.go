@@ -231,7 +231,7 @@ func (c *labCluster) wantRecords(e *evidence, truth *synthweb.Truth) {
 }
 
 // waitless is what kumo verify says of a URL that no visit to is known, and that does not wait.
-var waitless = regexp.MustCompile(`^note: state/seen: (\S+): it is known, and nothing here says what became of it`)
+var waitless = regexp.MustCompile(`^note: state/seen: (\S+): it is known, but no file here has its outcome`)
 
 // wantVerified checks that the files of each node agree. What is left out is written down by the node that its host
 // belonged to then.

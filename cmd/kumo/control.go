@@ -297,10 +297,7 @@ func (a *localCrawl) check(f *pflag.FlagSet) error {
 	return nil
 }
 
-func (a *localCrawl) control(
-	cmd *cobra.Command,
-	f func(context.Context, inspect.Controller) (done string, err error),
-) error {
+func (a *localCrawl) control(cmd *cobra.Command, f func(context.Context, inspect.Controller) (done string, err error)) error {
 	if err := a.check(cmd.Flags()); err != nil {
 		return err
 	}

@@ -418,9 +418,7 @@ func currentOr[T any](now func() *session.Session, ask func(*session.Session) T)
 
 // metricsOf is what metrics tell of each session.
 func metricsOf(now func() *session.Session) web.Source {
-	return web.Source{
-		Outage:   currentOr(now, (*session.Session).Outage),
-		Known:    currentOr(now, (*session.Session).URLsKnown),
+	return web.Source{Outage: currentOr(now, (*session.Session).Outage), Known: currentOr(now, (*session.Session).URLsKnown),
 		Totals:   currentOr(now, func(c *session.Session) stats.Snapshot { return c.Stats.Totals() }),
 		Frontier: currentOr(now, func(c *session.Session) frontier.Counts { return c.Frontier.Counts() }),
 		Forecast: currentOr(now, func(c *session.Session) forecast.Forecast { return c.Outlook().Forecast }),

@@ -32,7 +32,7 @@ func TestFewDescriptors(t *testing.T) {
 				"--contact", "test@example.org", "--dns-server", s.DNS(), "-c", "200", "--memory", "1MiB", "--checkpoint", "64KiB",
 				"--min-free-disk", "0",
 				s.SeedURLs()[0])
-			if want := fmt.Sprintf("a limit of %d open files leaves room for", limit); !strings.Contains(said, want) {
+			if want := fmt.Sprintf("a limit of %d open files leaves ", limit); !strings.Contains(said, want) {
 				t.Errorf("it does not say %q:\n%s", want, said)
 			}
 			if score := s.Score(); score.Missing > 0 || score.Repeats > 0 {
@@ -55,7 +55,7 @@ func TestFewDescriptors(t *testing.T) {
 
 func TestTooFewDescriptorsAreSaid(t *testing.T) {
 	said := limited(t, 40, exitUsage, "crawl", "-o", filepath.Join(t.TempDir(), "crawl"), "http://127.0.0.1:1/")
-	if !strings.Contains(said, "a limit of 40 open files is too few: a crawl takes 52 at least") {
+	if !strings.Contains(said, "a limit of 40 open files is too low: a crawl needs at least 52") {
 		t.Error(said)
 	}
 }

@@ -18,10 +18,10 @@ func TestStatusHasForecastAndStalls(t *testing.T) {
 			StallWhy:  "the disk has 1 kB left", StallDo: "make room", Load: inspect.Load{Waiting: 5}},
 		{Name: "c", Is: inspect.NodeDead, EndsIn: 9999, Growth: 100, Forecast: "z", Load: inspect.Load{Waiting: 5}},
 	}}
-	if got := c.Forecast(); got != "ends: at least 1 h: y (b); of all nodes 3.0 URLs a second more wait" {
+	if got := c.Forecast(); got != "ends: at least 1 h: y (b); queue: +3.0 URLs/s (all nodes)" {
 		t.Errorf("%q", got)
 	}
-	want := "b is STALLED: nothing was answered for 90 s: the disk has 1 kB left; what to do: make room"
+	want := "b is STALLED: no response for 90 s: the disk has 1 kB left; what to do: make room"
 	if got := strings.Join(c.Notes(), "\n"); !strings.Contains(got, want) || strings.Contains(got, "a is STALLED") {
 		t.Errorf("the notes:\n%s", got)
 	}

@@ -63,12 +63,7 @@ func linksCommand() *cobra.Command {
 	f.BoolVar(&o.jsonl, "jsonl", false, "answer in JSON, a line for each link")
 	f.BoolVar(&o.external, "check-external", false,
 		"ask hosts that the crawl has not visited for what pages link to there")
-	f.VarP(
-		newLimitFlag(&o.most, 10_000),
-		"external-limit",
-		"",
-		"check so many URLs in one go; the rest waits for the next",
-	)
+	f.VarP(newLimitFlag(&o.most, 10_000), "external-limit", "", "check so many URLs in one go; the rest waits for the next")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "do not say how far it is")
 	f.StringVar(&o.temp, "temp", "", "sort in this `FOLDER` (default: the system's for temporary files)")
 	return orOut(cmd)
@@ -156,15 +151,8 @@ func urlArg(arg string) (string, error) {
 }
 
 func (o *linksOptions) check(cmd *cobra.Command, f *links.Finder, j *job.Job) error {
-	done, err := f.CheckExternal(cmd.Context(), links.Checker{
-		Fetch:       j.FetchConfig(),
-		Agent:       job.Agent,
-		Robots:      !j.Crawl.IgnoreRobots,
-		Delay:       j.Frontier.Delay,
-		MaxDelay:    j.Frontier.MaxDelay,
-		MaxURLs:     o.most,
-		Concurrency: 16,
-	})
+	done, err := f.CheckExternal(cmd.Context(), links.Checker{Fetch: j.FetchConfig(), Agent: job.Agent,
+		Robots: !j.Crawl.IgnoreRobots, Delay: j.Frontier.Delay, MaxDelay: j.Frontier.MaxDelay, MaxURLs: o.most, Concurrency: 16})
 	if !o.quiet && err == nil {
 		left := ""
 		if done.Remaining > 0 {

@@ -51,13 +51,8 @@ func queueCommand() *cobra.Command {
 			}
 			return text.Queue(l.w, l.json, l.crawlView.Queue(l.ctx, host, n))
 		})
-	cmd.Flags().VarP(
-		newLimitFlag(&n, 20),
-		"number",
-		"n",
-		"list this many, 10,000 at most, in the order in which they are "+
-			"to be fetched",
-	)
+	cmd.Flags().VarP(newLimitFlag(&n, 20), "number", "n", "list this many, 10,000 at most, in the order in which they are "+
+		"to be fetched")
 	cmd.Long = "List the URLs that wait at a host: example.com, or example.com:8080." + viewLong
 	return cmd
 }
@@ -138,11 +133,7 @@ type viewCommand struct {
 }
 
 // newViewCommand makes a verb that looks into the crawl that --out names.
-func newViewCommand(
-	use, short string,
-	args cobra.PositionalArgs,
-	run func(*viewCommand, []string) error,
-) *cobra.Command {
+func newViewCommand(use, short string, args cobra.PositionalArgs, run func(*viewCommand, []string) error) *cobra.Command {
 	var dir string
 	l := &viewCommand{}
 	cmd := &cobra.Command{Use: use, Short: short, Args: usageArgs(args)}

@@ -38,7 +38,7 @@ func TestACrawlStartsDuringALook(t *testing.T) {
 		t.Fatal(err)
 	}
 	words := bufio.NewScanner(said)
-	for words.Scan() && !strings.Contains(words.Text(), "waiting for a look into "+dir) {
+	for words.Scan() && !strings.Contains(words.Text(), "waiting for a reader of "+dir) {
 	}
 	second := exec.Command(kumoProgram(t), "crawl", "-q", "-o", dir)
 	if out, err := second.CombinedOutput(); second.ProcessState.ExitCode() != exitFailed ||

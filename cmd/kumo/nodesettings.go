@@ -74,11 +74,7 @@ func (o *options) sharedSettings(all *pflag.FlagSet) []settings.Setting {
 
 // changes are the settings with which a crawl goes on that has been stopped. Flags by which it would become another
 // crawl are refused.
-func (o *options) changedSettings(
-	all *pflag.FlagSet,
-	crawl string,
-	was map[string][]string,
-) (changed []settings.Setting,
+func (o *options) changedSettings(all *pflag.FlagSet, crawl string, was map[string][]string) (changed []settings.Setting,
 	err error) {
 	shared := o.sharedSettings(all)
 	for _, key := range settable() { // taken back by an empty value

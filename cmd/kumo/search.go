@@ -185,10 +185,7 @@ type hitRecord struct {
 func printHits(out io.Writer, found *fulltext.Result) error {
 	for i := range found.Hits {
 		h := &found.Hits[i]
-		if err := text.JSON(
-			out,
-			hitRecord{h.URL, h.Title, h.Status, h.Time, h.Type, h.Lang, h.Score, h.Snippet},
-		); err != nil {
+		if err := text.JSON(out, hitRecord{h.URL, h.Title, h.Status, h.Time, h.Type, h.Lang, h.Score, h.Snippet}); err != nil {
 			return err
 		}
 	}

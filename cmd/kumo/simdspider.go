@@ -60,12 +60,7 @@ func (d *dspider) flags(cmd *cobra.Command) {
 	f.IntVar(&w.Classes, "sizes", w.Classes, "a file has 1 to `K` f, all as likely")
 	f.IntVar(&w.Delays, "delays", w.Delays, "a connection takes 1 to `K` T, all as likely")
 	f.IntVar(&w.Start, "start", w.Start, "each node knows `M` hosts at the beginning")
-	f.BoolVar(
-		&w.StartReachable,
-		"near",
-		w.StartReachable,
-		"nodes begin only with hosts that they reach within the timeout",
-	)
+	f.BoolVar(&w.StartReachable, "near", w.StartReachable, "nodes begin only with hosts that they reach within the timeout")
 	f.Float64Var(&w.LinkChance, "link", w.LinkChance, "the chance `P` that a file names another host")
 	f.Float64Var(&w.Timeout, "timeout", w.Timeout, "`T` that a connection may take in experiment 1")
 	f.Float64Var(&w.LAN.Bandwidth, "lan-bandwidth", w.LAN.Bandwidth, "`F/T` of all nodes of the LAN together")

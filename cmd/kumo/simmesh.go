@@ -58,13 +58,8 @@ func simMesh() *cobra.Command {
 	f.BoolVar(&m.cost, "cost", false, "measure what of the processor's time nodes take")
 	f.BoolVar(&m.scaling, "scale", false, "look at what keeping together takes as nodes become more instead")
 	f.IntSliceVar(&m.scale.Nodes, "nodes", m.scale.Nodes, "with --scale, have so many nodes, `N,N,...`")
-	f.IntVar(
-		&m.scale.FullUpTo,
-		"whole",
-		m.scale.FullUpTo,
-		"with --scale, run the whole machine, with a crawl, for up to `N` "+
-			"nodes",
-	)
+	f.IntVar(&m.scale.FullUpTo, "whole", m.scale.FullUpTo, "with --scale, run the whole machine, with a crawl, for up to `N` "+
+		"nodes")
 	durationVar(f, &m.scale.MeanStay, "stay", m.scale.MeanStay, "with --scale, let nodes stay for this `TIME` on average")
 	f.SortFlags = false
 	return m.out.runs(cmd, m.check, m.run)

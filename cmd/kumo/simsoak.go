@@ -65,13 +65,8 @@ func simSoak() *cobra.Command {
 	durationVar(f, &s.faults, "faults", 0, "let something go wrong once in this time, on average (0: the preset's; "+
 		"below 0: never)")
 	durationVar(f, &s.cfg.FaultTime, "time", 0, "let things go wrong for this long (0: the preset's)")
-	f.Float64Var(
-		&s.cfg.Unreachable,
-		"apart",
-		0,
-		"let this `SHARE` of the pairs of a node and a host not reach each other, 0 "+
-			"to 1; only hub cares",
-	)
+	f.Float64Var(&s.cfg.Unreachable, "apart", 0, "let this `SHARE` of the pairs of a node and a host not reach each other, 0 "+
+		"to 1; only hub cares")
 	f.BoolVar(&s.cfg.Formed, "formed", false, "begin with a cluster that all nodes have joined")
 	f.Uint64Var(&s.story, "story", 0, "run this `SEED` alone, and tell what happened")
 	out := &simFolder{}

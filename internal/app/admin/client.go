@@ -22,60 +22,62 @@ import (
 	"kumo/internal/engine/seeds"
 )
 
-// A Client steers a crawl of several nodes, and shows it. It is no node.
+// A Client controls and queries a crawl of several nodes. It is not a node itself.
 type Client interface {
-	// As is the client for somebody, whose name the crawl's record notes with what changes.
+	// As returns a client that acts for the given user, whose name the crawl's record stores with each change.
 	As(by string) Client
-	// Start lets the crawl begin with settings and seeds, or go on: then no setting may be given but the limit on pages.
+	// Start starts the crawl with settings and seeds, or resumes it. When resuming, only the page limit may be given.
 	Start(ctx context.Context, all []settings.Setting, seeds []string, files ...*seeds.File) error
-	// CountKnown asks the nodes which of the seeds they know already. It may be called once.
+	// CountKnown counts how many of the seeds the nodes already know. It may be called once.
 	CountKnown(ctx context.Context, seeds []string) (node.Known, error)
 	Add(ctx context.Context, seeds []string, files ...*seeds.File) error
-	// Tune changes settings of a crawl that was started: those that f returns, which is told the record and may be called
+	// Tune changes settings of a started crawl to those that f returns. f receives the current record and may be called
 	// again.
 	Tune(ctx context.Context, f func(desired.Record) ([]settings.Setting, error)) error
-	Pause(ctx context.Context) error  // has all nodes fetch nothing until Resume
-	Resume(ctx context.Context) error // has a crawl go on that is paused
-	Stop(ctx context.Context) error   // has all nodes end. Start has the crawl go on later
+	Pause(ctx context.Context) error  // stops all fetching until Resume
+	Resume(ctx context.Context) error // resumes a paused crawl
+	Stop(ctx context.Context) error   // ends all nodes; Start resumes the crawl later
 
-	// Strategy is the name of the strategy that the nodes have; "" if none has said it yet.
+	// Strategy returns the name of the nodes' strategy; "" if no node has reported it yet.
 	Strategy(ctx context.Context) (string, error)
-	// SetSamples gives samples to a crawl that was not started yet: the first master begins with them.
+	// SetSamples supplies samples to a crawl that was not started yet. The first master starts with them.
 	SetSamples(ctx context.Context, samples []model.Sample) error
-	// Model is what the crawl has learnt of how long its nodes take, with the samples that it keeps, the oldest first.
+	// Model returns what the crawl has learned about the nodes' fetch times, and its samples, oldest first.
 	Model(ctx context.Context, crawl string, patience time.Duration) (*inspect.Model, []model.Sample, error)
 
 	Record(ctx context.Context) (desired.Record, error)
-	Cluster(ctx context.Context, crawl string) (*inspect.Cluster, error) // at the crawl's record, and all nodes
-	// Owners says whose hosts are, Owner whose one host is; nil if it is nobody's yet. Self is the identity of the node
-	// that asks, if it is one.
+	// returns the crawl's record and the state of all nodes
+	Cluster(ctx context.Context, crawl string) (*inspect.Cluster, error)
+	// Owners returns the owners of hosts, Owner that of one host; nil if it has none yet. self is the identity of the
+	// calling node, if it is one.
 	Owners(ctx context.Context, q HostQuery) (*inspect.Owners, error)
 	Owner(ctx context.Context, host, self string, patience time.Duration) (*inspect.Owned, error)
 
-	// Links are those that wait for a URL's host to be somebody's. It receives what comes over the bus, as Known does: one
-	// of them may be called, once.
+	// Links counts the links that wait until a URL's host has an owner. It receives the bus's messages, as CountKnown
+	// does: one of the two may be called, once.
 	Links(ctx context.Context, url string) (inspect.Links, error)
 
-	// BlockedAll has all nodes count what rules would leave out of what waits, within some seconds. It receives what comes
-	// over the bus as Known does.
+	// BlockedAll has all nodes count the pending URLs that the rules would exclude. It takes a few seconds, and
+	// receives the bus's messages as CountKnown does.
 	BlockedAll(ctx context.Context, rules []string) (*inspect.BlockedAll, error)
 
-	// Trouble is why the client shows an old picture, and nothing can be changed; nil if it does not.
+	// Trouble returns the reason why the client shows an old snapshot and cannot change anything; nil in normal
+	// operation.
 	Trouble() error
-	Close() error // lets the cluster go
+	Close() error // closes the connection to the cluster
 }
 
-// Config is what a client of a cluster with servers is made of.
+// Config configures a client of a cluster with servers.
 type Config struct {
-	Crawl string // as nodes call it
+	Crawl string // the crawl's name in the cluster
 	Bus   bus.Bus
-	// Snapshot is what the registry had when it was last heard of, and Trouble why nothing can be changed; nil in a cluster
-	// that is as it should be.
+	// Snapshot is the last known content of the registry, and Trouble the reason why nothing can be changed. Both are
+	// nil in a healthy cluster.
 	Snapshot []bus.Entry
 	Trouble  error
-	// Placement reads from the table of members how the cluster places hosts.
+	// Placement parses the cluster's layout, which is part of the table of members.
 	Placement func(layout string) (*Placement, error)
-	Close     func() error // lets the cluster go
+	Close     func() error // closes the connection to the cluster
 }
 
 // A client works with a cluster's servers.
@@ -84,7 +86,7 @@ type client struct {
 	control node.Control
 }
 
-// New makes a client of a cluster with servers. The caller closes it.
+// New returns a client of a cluster with servers. The caller closes it.
 func New(cfg Config) Client {
 	c := &client{cfg: cfg, control: node.Control{Registry: cfg.Bus}}
 	if cfg.Trouble != nil {
@@ -112,8 +114,8 @@ func (c *client) Start(ctx context.Context, all []settings.Setting, seeds []stri
 }
 
 const (
-	knownTimeout = 3 * time.Second // that nodes have to say what they know
-	maxKnownURLs = 20_000          // URLs that they are asked about: each costs a look at the disk
+	knownTimeout = 3 * time.Second // for nodes to answer
+	maxKnownURLs = 20_000          // per request; each costs a disk lookup
 )
 
 func (c *client) CountKnown(ctx context.Context, seeds []string) (k node.Known, err error) {
@@ -153,8 +155,8 @@ func (c *client) Tune(ctx context.Context, f func(desired.Record) ([]settings.Se
 	})
 }
 
-// addSeedFiles adds the seeds of files in pieces. It returns the typed URLs and the first seeds of the files: adding known
-// URLs again is harmless, and a non-empty result shows that the crawl has seeds.
+// addSeedFiles adds the seeds of files in pieces. It returns the typed URLs and the first seeds of the files: adding
+// known URLs again is harmless, and a non-empty result shows that the crawl has seeds.
 func (c *client) addSeedFiles(ctx context.Context, typed []string, files []*seeds.File) ([]string, error) {
 	urls, err := parseSeeds(typed)
 	if err != nil {
@@ -172,11 +174,10 @@ func (c *client) addSeedFiles(ctx context.Context, typed []string, files []*seed
 	return urls, nil
 }
 
-// isLarge reports whether a file has seeds that are not among those that were typed.
+// isLarge reports whether the file has seeds that are not already in the typed list.
 func isLarge(f *seeds.File) bool { return f != nil && !f.Few() }
 
-// eachSeed are seeds as all nodes understand them, those of files read as they are wanted. What goes wrong ends them,
-// and is failed.
+// eachSeed yields the canonical seeds; files are read on demand. An error ends the sequence and is stored in failed.
 func eachSeed(urls []string, files []*seeds.File, failed *error) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, u := range urls {
@@ -206,9 +207,9 @@ func eachSeed(urls []string, files []*seeds.File, failed *error) iter.Seq[string
 	}
 }
 
-var errStopRead = errors.New("no more are wanted")
+var errStopRead = errors.New("stop reading")
 
-// parseSeeds are seeds as all nodes understand them.
+// parseSeeds returns the seeds in canonical form.
 func parseSeeds(typed []string) (urls []string, err error) {
 	all, err := seeds.Parse(typed)
 	for _, u := range all {
@@ -228,10 +229,10 @@ func (c *client) Record(ctx context.Context) (desired.Record, error) {
 	return r, err
 }
 
-// countTimeout is how long nodes have to count: each takes two seconds at most, and may be busy.
+// countTimeout is how long nodes have to count. Each takes at most two seconds, and may be busy.
 const countTimeout = 5 * time.Second
 
-// BlockedAll has all members count what rules would leave out.
+// BlockedAll has all members count the pending URLs that the rules would exclude.
 func (c *client) BlockedAll(ctx context.Context, rules []string) (*inspect.BlockedAll, error) {
 	ctx, cancel := context.WithTimeout(ctx, countTimeout)
 	defer cancel()
@@ -246,7 +247,7 @@ func (c *client) BlockedAll(ctx context.Context, rules []string) (*inspect.Block
 	return all, nil
 }
 
-// A picture is a registry as it was once. Nothing can be written to it.
+// A registrySnapshot is the read-only content of a registry at one time.
 type registrySnapshot struct{ entries []bus.Entry }
 
 var _ bus.Registry = (*registrySnapshot)(nil)

@@ -21,7 +21,7 @@ import (
 	"kumo/internal/engine/seeds"
 )
 
-// A meshClient asks any node of a crawl without a centre.
+// A meshClient sends requests to any node of a mesh crawl.
 type meshClient struct {
 	control attributedClient
 	close   func() error
@@ -32,14 +32,14 @@ type attributedClient struct {
 	by string
 }
 
-// Do asks a question.
+// Do sends a request and returns the response.
 func (a attributedClient) Do(ctx context.Context, q control.Request) (*control.Response, error) {
 	q.By = a.by
 	return a.Client.Do(ctx, q)
 }
 
-// NewMesh makes a client that asks one of some nodes that are connected. It receives what comes over the messenger. The
-// caller closes it, and it calls close.
+// NewMesh returns a client that sends requests to one of the connected nodes. It receives the messenger's messages. The
+// caller closes the client, which calls close.
 func NewMesh(m bus.Messenger, nodes []strategy.Node, close func() error) Client {
 	return &meshClient{attributedClient{Client: control.NewClient(m, nodes)}, close}
 }
@@ -59,7 +59,7 @@ func (c *meshClient) Strategy(context.Context) (string, error) { return mesh, ni
 
 const mesh = "mesh"
 
-// Links are none: who remembers a host's URLs follows from its name.
+// Links returns none: a host's name determines which nodes remember its URLs.
 func (c *meshClient) Links(context.Context, string) (l inspect.Links, err error) { return l, nil }
 
 func (c *meshClient) SetSamples(context.Context, []model.Sample) error { return noModelError(mesh) }
@@ -96,13 +96,9 @@ func (c *meshClient) Add(ctx context.Context, typed []string, files ...*seeds.Fi
 	return err
 }
 
-// addSeeds adds seeds, list by list, and reports whether there were some.
-func (c *meshClient) addSeeds(
-	ctx context.Context,
-	start bool,
-	typed []string,
-	files []*seeds.File,
-) (some bool, err error) {
+// addSeeds adds seeds, list by list, and reports whether there were any.
+func (c *meshClient) addSeeds(ctx context.Context, start bool, typed []string, files []*seeds.File) (some bool,
+	err error) {
 	urls, err := parseSeeds(typed)
 	if err != nil {
 		return false, err
@@ -127,7 +123,7 @@ func (c *meshClient) CountKnown(ctx context.Context, typed []string) (k node.Kno
 	for part := range slices.Chunk(urls[:min(len(urls), maxKnownURLs)], control.MaxURLs) {
 		a, err := c.control.Do(ctx, control.Request{Do: control.CountKnown, URLs: part})
 		if err != nil {
-			break // who adds them hears of it, if it goes on
+			break // the caller sees the error when it adds the seeds
 		}
 		k.New, k.Known = k.New+a.Known.New, k.Known+a.Known.Known
 	}
@@ -164,7 +160,7 @@ func (c *meshClient) Pause(ctx context.Context) error  { return c.set(ctx, desir
 func (c *meshClient) Resume(ctx context.Context) error { return c.set(ctx, desired.Running) }
 func (c *meshClient) Stop(ctx context.Context) error   { return c.set(ctx, desired.Stopping) }
 
-// Cluster is what all nodes say of themselves, added up by the one that is asked.
+// Cluster returns the state of all nodes, summed up by the node that is asked.
 func (c *meshClient) Cluster(ctx context.Context, crawl string) (*inspect.Cluster, error) {
 	a, err := c.control.Do(ctx, control.Request{Do: control.Inspect})
 	if err != nil {
@@ -172,7 +168,7 @@ func (c *meshClient) Cluster(ctx context.Context, crawl string) (*inspect.Cluste
 	}
 	s := a.Sums
 	if s == nil {
-		return nil, errors.New("the node has not said what the others say")
+		return nil, errors.New("gather the nodes' reports: the response has no sums")
 	}
 	now := time.Now()
 	all := clusterOf(crawl, a.Record, nil, now)
@@ -214,7 +210,7 @@ func reported(r *control.Report, now time.Time) inspect.Node {
 	return n
 }
 
-// Owners says which nodes fetch hosts, and which remember their URLs.
+// Owners returns the nodes that fetch the hosts, and those that remember their URLs.
 func (c *meshClient) Owners(ctx context.Context, q HostQuery) (*inspect.Owners, error) {
 	if err := q.checkNames(mesh); err != nil {
 		return nil, err
@@ -263,7 +259,7 @@ func ownedAt(l *control.Location) *inspect.Owned {
 	return o
 }
 
-// BlockedAll has the nodes that are listed count what rules would leave out.
+// BlockedAll has the listed nodes count the pending URLs that the rules would exclude.
 func (c *meshClient) BlockedAll(ctx context.Context, rules []string) (*inspect.BlockedAll, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*countTimeout) // reports are gathered first
 	defer cancel()

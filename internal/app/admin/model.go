@@ -17,7 +17,7 @@ import (
 	"kumo/internal/cluster/strategy/balance/model"
 )
 
-// Balance is the name of the strategy that learns how long nodes take.
+// Balance is the name of the strategy that learns fetch times.
 const Balance = "balance"
 
 func (c *client) Strategy(ctx context.Context) (string, error) {
@@ -49,7 +49,7 @@ func (c *client) strategyOf(layout string) (string, error) {
 	return p.Strategy, nil
 }
 
-// MaxSamples is how many samples a crawl keeps: the last ones.
+// MaxSamples is the number of samples that a crawl retains, the newest ones.
 const MaxSamples = 2048
 
 func (c *client) SetSamples(ctx context.Context, samples []model.Sample) error {
@@ -58,20 +58,20 @@ func (c *client) SetSamples(ctx context.Context, samples []model.Sample) error {
 		err = c.control.SetStrategyData(ctx, data)
 	}
 	if err != nil {
-		return fmt.Errorf("give the crawl samples: %w", err)
+		return fmt.Errorf("store the crawl's samples: %w", err)
 	}
 	return nil
 }
 
-// ErrNoModel says that the strategy learns nothing.
+// ErrNoModel means that the strategy has no model.
 var ErrNoModel = errors.New("only the strategy balance learns how long nodes take")
 
 func noModelError(strategy string) error {
 	return advice.With(fmt.Errorf("the crawl's strategy is %s: %w", strategy, ErrNoModel),
-		"begin another crawl, whose nodes all have --strategy balance")
+		"start another crawl whose nodes all have --strategy balance")
 }
 
-// Model is what a master would learn that begins now.
+// Model returns the model that a newly elected master would learn.
 func (c *client) Model(ctx context.Context, crawl string, patience time.Duration) (*inspect.Model, []model.Sample,
 	error) {
 	ctx, w := withIdleTimeout(ctx, patience)
@@ -94,7 +94,7 @@ func (c *client) Model(ctx context.Context, crawl string, patience time.Duration
 	return modelOf(crawl, learnt, samples, nodes), samples, nil
 }
 
-// predicted are for how many URLs times are told.
+// predicted are the numbers of URLs for which Model predicts times.
 var predicted = []int{10, 100, 1000}
 
 func modelOf(crawl string, learnt *model.Model, samples []model.Sample, nodes []node.Status) *inspect.Model {

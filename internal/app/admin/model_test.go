@@ -19,7 +19,7 @@ import (
 	"kumo/internal/cluster/strategy/balance/model"
 )
 
-// samplesOf are what two machines, one twice as fast, took for pieces of 10 to 100 URLs: 3 s to begin with.
+// samplesOf returns samples of two machines, one twice as fast, for batches of 10 to 100 URLs, with 3 s of overhead.
 func samplesOf(n int) (all []model.Sample) {
 	for i := range n {
 		urls, name, pace := 10*(1+i%10), "slow", 10.0
@@ -40,7 +40,7 @@ func TestModel(t *testing.T) {
 	}
 	for _, c := range []struct {
 		samples         int
-		slow, fast, new string             // what predictions rest on
+		slow, fast, new string             // the basis of predictions
 		seconds         map[string]float64 // for 100 URLs
 	}{
 		{0, "", "nothing", "nothing", map[string]float64{"fast": 100, "new": 100}},
@@ -76,7 +76,7 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// TestStrategyIsKnownBeforeTheStart: nodes that wait say what they are; once there are members, their table does.
+// TestStrategyIsKnownBeforeTheStart: waiting nodes report the strategy; once there are members, it is in their table.
 func TestStrategyIsKnownBeforeTheStart(t *testing.T) {
 	b, err := inproc.New(1).Join("control~1")
 	if err != nil {
@@ -127,7 +127,7 @@ func TestStrategyIsKnownBeforeTheStart(t *testing.T) {
 	}
 }
 
-// TestGive: as many samples as a crawl keeps go into the registry, the last ones, even if names are as long as can be.
+// TestGive: the registry receives the last samples, up to the number that a crawl stores, even with the longest names.
 func TestGive(t *testing.T) {
 	b, err := inproc.New(1).Join("control~1")
 	if err != nil {
@@ -139,7 +139,7 @@ func TestGive(t *testing.T) {
 	for i := range samples {
 		samples[i].Node = fmt.Sprint(strings.Repeat("x", 1000), i)
 	}
-	for range 2 { // what was given is replaced
+	for range 2 { // the second call replaces the first samples
 		if err := control.SetSamples(t.Context(), samples); err != nil {
 			t.Fatal(err)
 		}

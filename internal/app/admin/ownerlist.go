@@ -12,7 +12,7 @@ import (
 	"kumo/internal/cluster/strategy/central"
 )
 
-// An ownerList keeps the first of many hosts, and counts all.
+// An ownerList retains the first hosts, up to a limit, and counts all of them.
 type ownerList struct {
 	owners inspect.Owners
 	limit  int
@@ -22,7 +22,7 @@ type ownerList struct {
 	placement *Placement
 }
 
-// add counts a host, and keeps it if it is to be listed.
+// add counts a host, and retains it if listed is true.
 func (l *ownerList) add(h central.Host, listed bool) {
 	by := l.by[h.Owner]
 	if by == nil {
@@ -37,12 +37,12 @@ func (l *ownerList) add(h central.Host, listed bool) {
 		return
 	}
 	l.owners.Hosts = append(l.owners.Hosts, *l.placement.ownedFromTable(h, l.table))
-	if l.limit > 0 && len(l.owners.Hosts) >= 2*l.limit+1000 { // now and then, so that adding stays cheap
+	if l.limit > 0 && len(l.owners.Hosts) >= 2*l.limit+1000 { // rarely, so that add stays cheap
 		l.truncate()
 	}
 }
 
-// truncate keeps those that come first.
+// truncate sorts the hosts and retains the first ones, up to the limit.
 func (l *ownerList) truncate() {
 	slices.SortFunc(l.owners.Hosts, func(a, b inspect.Owned) int {
 		return cmp.Or(cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Node, b.Node), cmp.Compare(a.Host, b.Host))
@@ -64,7 +64,7 @@ func (l *ownerList) all() *inspect.Owners {
 	return &l.owners
 }
 
-// A matcher says which hosts are meant by names.
+// A matcher matches hosts by name or domain, and records which names were matched.
 type matcher struct{ matched map[string]bool }
 
 func newMatcher(names []string) *matcher {
@@ -75,7 +75,8 @@ func newMatcher(names []string) *matcher {
 	return m
 }
 
-// match reports whether a host, or that of a slice, or a domain that it is in, was named, or nothing was.
+// match reports whether a name in the list is the host, the host of the slice, or a domain above it. An empty list
+// matches all hosts.
 func (m *matcher) match(host string) (is bool) {
 	host = item.HostOfSlice(host)
 	if len(m.matched) == 0 {
@@ -99,7 +100,7 @@ func (m *matcher) match(host string) (is bool) {
 	return is
 }
 
-// missing are the names that no host has matched.
+// missing returns the names that matched no host.
 func (m *matcher) missing() (all []string) {
 	for name, met := range m.matched {
 		if !met {

@@ -18,43 +18,44 @@ import (
 	"kumo/internal/cluster/strategy/central"
 )
 
-// A HostQuery asks whose hosts are.
+// A HostQuery selects hosts whose owners are wanted.
 type HostQuery struct {
-	Names    []string      // of hosts, or of domains: then all hosts in them are meant, with any port; none: all hosts
-	Parked   bool          // only hosts that nobody reaches
-	Limit    int           // list so many at most; 0: all
-	Slices   *item.Slices  // that the crawl's hosts are cut into
-	Patience time.Duration // give up when the cluster says nothing for so long
+	Names    []string      // hosts or domains; a domain selects all hosts in it, on any port; empty: all hosts
+	Parked   bool          // only hosts that no node reaches
+	Limit    int           // maximum number of listed hosts; 0: no limit
+	Slices   *item.Slices  // how the crawl's hosts are divided
+	Patience time.Duration // maximum time without a message from the cluster
 }
 
-// A Placement says whose hosts are: either a hash says so, or a table.
+// A Placement determines the owners of hosts, by a hash or by a table.
 type Placement struct {
-	Strategy string // its name
-	// Owner computes whose a host is; nil if a table says so.
+	Strategy string // the strategy's name
+	// Owner computes the owner of a host by a hash; nil if a table determines it.
 	Owner func(members []strategy.Member, host string) strategy.Node
-	// Table calls each with all hosts of the table, which the entries of a log make up: read calls apply with these.
+	// Table builds the table of hosts from the entries of a log and calls each with its hosts. read calls apply with
+	// each entry.
 	Table func(read func(apply func(number uint64, data []byte) error) error, each func(central.Host) bool) error
-	// Model is what the entries of a log have taught, and the samples among them; nil: the strategy learns nothing.
+	// Model learns a model from the entries of a log, and returns its samples, too; nil if the strategy does not learn.
 	Model func(read func(apply func(number uint64, data []byte) error) error) (*model.Model, []model.Sample, error)
 }
 
-// ErrNoHostList is a wish for a list of hosts where there is none.
-var ErrNoHostList = errors.New("here a hash says whose a host is, so that there is no list of hosts")
+// ErrNoHostList means that owners follow from a hash, so that there is no list of hosts.
+var ErrNoHostList = errors.New("hosts are assigned by hash, so there is no list of hosts")
 
-// checkNames is the error of a question that names no hosts, with a strategy that goes by their hashes.
+// checkNames returns an error if the query names no hosts, for strategies that assign hosts by hash.
 func (q *HostQuery) checkNames(strategy string) error {
 	switch {
 	case q.Parked:
 		return advice.With(fmt.Errorf("no host is ever parked with the strategy %s: %w", strategy, ErrNoHostList),
-			"kumo hosts -o FOLDER lists where URLs of one node wait, and for what")
+			"kumo hosts -o FOLDER lists the hosts with pending URLs of one node, and why they wait")
 	case len(q.Names) == 0:
 		return advice.With(fmt.Errorf("the strategy is %s: %w", strategy, ErrNoHostList),
-			"name hosts to see whose they are; kumo hosts -o FOLDER lists those of one node where URLs wait")
+			"name hosts to see their owners; kumo hosts -o FOLDER lists the hosts with pending URLs of one node")
 	}
 	return nil
 }
 
-// Owners says whose hosts are. What a control unit's table has is read from its log; what a hash says is computed.
+// Owners returns the owners of the hosts. A control unit's table is read from its log; hashes are computed.
 func (c *client) Owners(ctx context.Context, q HostQuery) (*inspect.Owners, error) {
 	ctx, w := withIdleTimeout(ctx, q.Patience)
 	defer w.stop()
@@ -101,7 +102,7 @@ func (c *client) Owner(ctx context.Context, host, self string, patience time.Dur
 	return o, nil
 }
 
-// addressOf is where a node can be asked, "" if it does not say so.
+// addressOf returns the address of a node's API; "" if it has not reported one.
 func (c *client) addressOf(ctx context.Context, n string) string {
 	_, all, err := c.control.Status(ctx)
 	if i := slices.IndexFunc(all, func(s node.Status) bool { return string(s.Node) == n }); err == nil && i >= 0 {
@@ -110,15 +111,15 @@ func (c *client) addressOf(ctx context.Context, n string) string {
 	return ""
 }
 
-// members reads the table of members, and how these place hosts.
+// members reads the table of members and the placement that it defines.
 func (c *client) members(ctx context.Context) (*quorum.Table, *Placement, error) {
 	e, err := c.cfg.Bus.Get(ctx, quorum.TableKey)
 	switch {
 	case err != nil:
 		return nil, nil, fmt.Errorf("read the table of members: %w", cmp.Or(context.Cause(ctx), err))
 	case e.Value == nil:
-		return nil, nil, advice.With(errors.New("the crawl was not started yet: no host is anybody's"),
-			"kumo start lets it begin")
+		return nil, nil, advice.With(errors.New("the crawl was not started yet: hosts have no owners"),
+			"start it with kumo start")
 	}
 	t, err := quorum.ParseTable(e.Value)
 	if err != nil {
@@ -128,7 +129,7 @@ func (c *client) members(ctx context.Context) (*quorum.Table, *Placement, error)
 	return t, p, err
 }
 
-// readTable calls f with all hosts in the control unit's table.
+// readTable calls f with each host in the control unit's table.
 func (c *client) readTable(ctx context.Context, w *idleTimeout, p *Placement, f func(central.Host)) error {
 	if err := p.Table(c.logReader(ctx, w), func(h central.Host) bool { f(h); return true }); err != nil {
 		return fmt.Errorf("read the control unit's log: %w", err)
@@ -136,15 +137,13 @@ func (c *client) readTable(ctx context.Context, w *idleTimeout, p *Placement, f 
 	return nil
 }
 
-func (c *client) logReader(
-	ctx context.Context,
-	w *idleTimeout,
-) func(apply func(number uint64, data []byte) error) error {
+func (c *client) logReader(ctx context.Context, w *idleTimeout) func(apply func(number uint64,
+	data []byte) error) error {
 	return func(apply func(number uint64, data []byte) error) error {
 		err := c.cfg.Bus.Read(ctx, node.StrategyLog, 0, func(number uint64, data []byte) error {
 			w.timer.Reset(w.patience)
 			if err := apply(number, data); err != nil {
-				return advice.With(fmt.Errorf("entry %d: %w", number, err), "ask with the kumo and the secret that the nodes have")
+				return advice.With(fmt.Errorf("entry %d: %w", number, err), "use the kumo version and the secret of the nodes")
 			}
 			return nil
 		})
@@ -155,7 +154,7 @@ func (c *client) logReader(
 	}
 }
 
-// ownersByHash says whose hosts are by a hash.
+// ownersByHash returns the owners of the named hosts, computed by a hash.
 func (p *Placement) ownersByHash(t *quorum.Table, q *HostQuery) (*inspect.Owners, error) {
 	if err := q.checkNames(cmp.Or(p.Strategy, "shard")); err != nil {
 		return nil, err
@@ -174,11 +173,11 @@ func (p *Placement) ownedByHash(t *quorum.Table, host string) *inspect.Owned {
 	return &inspect.Owned{Host: host, Owner: owner.Name(), Node: string(owner), State: inspect.HostHashed}
 }
 
-// ownedFromTable is a host of the control unit's table as people see it.
+// ownedFromTable converts an entry of the control unit's table.
 func (p *Placement) ownedFromTable(h central.Host, t *quorum.Table) *inspect.Owned {
 	o := &inspect.Owned{Host: h.Name, Owner: h.Owner.Name(), Node: string(h.Owner), Gone: hasLeft(h.Owner, t),
 		State: inspect.HostState(h.State), Since: h.Since, Rounds: h.Round, Moved: h.Moved, Again: h.RetryAt}
-	if p.Strategy == Balance && o.State == inspect.HostReached { // it is not tried who reaches it
+	if p.Strategy == Balance && o.State == inspect.HostReached { // the strategy assigns hosts without probing them
 		o.State = inspect.HostGiven
 	}
 	for _, n := range h.Failed {
@@ -192,7 +191,8 @@ func hasLeft(n strategy.Node, t *quorum.Table) bool {
 	return !slices.ContainsFunc(t.Members, func(m strategy.Member) bool { return m.Node == n })
 }
 
-// A watch ends what nothing has come of for some time. A large log may take long, as long as it comes.
+// An idleTimeout cancels a context when no data has arrived for some time. Reading a large log may take longer in
+// total.
 type idleTimeout struct {
 	timer    *time.Timer
 	patience time.Duration
@@ -202,7 +202,7 @@ type idleTimeout struct {
 func withIdleTimeout(ctx context.Context, patience time.Duration) (context.Context, *idleTimeout) {
 	patience = cmp.Or(patience, time.Minute)
 	ctx, cancel := context.WithCancelCause(ctx)
-	silent := fmt.Errorf("the cluster has said nothing for %v", patience)
+	silent := fmt.Errorf("no answer from the cluster for %v", patience)
 	return ctx, &idleTimeout{time.AfterFunc(patience, func() { cancel(silent) }), patience, cancel}
 }
 

@@ -30,7 +30,7 @@ func TestMatcher(t *testing.T) {
 	}
 }
 
-// A list that is cut has the first hosts of all, and counts the others.
+// A truncated list has the first hosts of all, and counts the others.
 func TestOwnerListIsCut(t *testing.T) {
 	seed := rand.Uint64()
 	rng := rand.New(rand.NewPCG(seed, 0))
@@ -66,7 +66,7 @@ func TestOwnerListIsCut(t *testing.T) {
 	}
 }
 
-// Of two who say that they are the control unit it is the one whom others ask; of none, nobody.
+// If two nodes claim to be the control unit, the one to which other nodes send requests counts.
 func TestControlUnit(t *testing.T) {
 	say := func(name, control string, leads bool) node.Status {
 		return node.Status{Node: strategy.Node(name + "~1"), Member: true,
@@ -74,7 +74,7 @@ func TestControlUnit(t *testing.T) {
 	}
 	dead := say("d", "d", true)
 	dead.Dead = true
-	old := node.Status{Node: "e~1", Member: true} // of a strategy without control unit, or of another version
+	old := node.Status{Node: "e~1", Member: true} // of a strategy without a control unit, or of another version
 	for _, c := range []struct {
 		nodes []node.Status
 		want  string

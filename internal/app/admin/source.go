@@ -10,26 +10,26 @@ import (
 	"kumo/internal/cluster/desired"
 )
 
-// A SourceConfig says how a crawl is reached by who asks for it again and again.
+// A SourceConfig defines how a source connects to a crawl's cluster.
 type SourceConfig struct {
 	Crawl string
-	View  func(context.Context) (Client, error) // opens a client that only looks
-	Open  func(context.Context) (Client, error) // opens one that changes something
-	// Check says what is wrong with changes of settings of a crawl, and which are to be made with them.
+	View  func(context.Context) (Client, error) // opens a read-only client
+	Open  func(context.Context) (Client, error) // opens a client that can change the crawl
+	// Check validates changes of settings, and returns them with any changes that must accompany them.
 	Check func(desired.Record, []settings.Setting) ([]settings.Setting, error)
 }
 
-// A source answers for a crawl of several nodes. It looks with one client as long as that works; what changes something
-// is done with one of its own, as commands do it.
+// A source answers queries about a crawl of several nodes. It reuses one read-only client while that works. Each change
+// uses a client of its own, as in commands.
 type source struct {
 	SourceConfig
-	mu     sync.Mutex // guards client, and is held by who looks
+	mu     sync.Mutex // guards client; held during queries
 	client Client
 }
 
 var _ inspect.ClusterSource = (*source)(nil)
 
-// NewSource makes what answers for a crawl. It reaches the cluster when it is asked. The caller closes it.
+// NewSource returns a source for a crawl. It connects on the first query. The caller closes it.
 func NewSource(cfg SourceConfig) inspect.ClusterSource { return &source{SourceConfig: cfg} }
 
 func (s *source) Cluster(ctx context.Context) (all *inspect.Cluster, err error) {
@@ -49,7 +49,7 @@ func (s *source) Started(ctx context.Context) (now map[string][]string, err erro
 	return now, err
 }
 
-// withClient calls f with a client that only looks. One that has failed, or shows an old picture, is not used again.
+// withClient calls f with the read-only client. A client that failed or shows an old snapshot is not reused.
 func (s *source) withClient(ctx context.Context, f func(Client) error) (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,7 +78,7 @@ func (s *source) Close() error {
 
 func (s *source) As(by string) inspect.ClusterController { return &steerer{s, by} }
 
-// A steerer changes something for somebody.
+// A steerer changes the crawl on behalf of a user.
 type steerer struct {
 	s  *source
 	by string
@@ -105,7 +105,7 @@ func (s *steerer) Stop(ctx context.Context) error {
 	return s.do(ctx, func(c Client) error { return c.Stop(ctx) })
 }
 
-// Add is inspect.Steerer's. URLs of which no node has said in time whether they are known count as new.
+// Add implements [inspect.Controller]. A URL counts as new if no node reports in time that it is known.
 func (s *steerer) Add(ctx context.Context, urls []string) (news int, err error) {
 	err = s.do(ctx, func(c Client) error {
 		known, err := c.CountKnown(ctx, urls) // before they are added
@@ -133,7 +133,7 @@ func (s *steerer) Tune(ctx context.Context, f func(now map[string][]string) ([]i
 	})
 }
 
-// BlockedAll opens a client of its own, because it receives messages of the bus.
+// BlockedAll opens its own client because it receives the bus's messages.
 func (s *source) BlockedAll(ctx context.Context, rules []string) (all *inspect.BlockedAll, err error) {
 	c, err := s.View(ctx)
 	if err != nil {

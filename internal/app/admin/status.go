@@ -16,7 +16,7 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// Cluster is the cluster of a crawl as the registry has it.
+// Cluster returns the state of the crawl's cluster as recorded in the registry.
 func (c *client) Cluster(ctx context.Context, crawl string) (*inspect.Cluster, error) {
 	r, nodes, err := c.control.Status(ctx)
 	if err != nil {
@@ -27,7 +27,7 @@ func (c *client) Cluster(ctx context.Context, crawl string) (*inspect.Cluster, e
 		return nil, err
 	}
 	all := clusterOf(crawl, r, nodes, time.Now())
-	all.Strategy, _ = c.Strategy(ctx) // of a newer kumo it is not known
+	all.Strategy, _ = c.Strategy(ctx) // unknown for a newer kumo
 	if c.cfg.Trouble != nil {
 		all.Trouble = c.cfg.Trouble.Error()
 	}
@@ -36,7 +36,7 @@ func (c *client) Cluster(ctx context.Context, crawl string) (*inspect.Cluster, e
 	}
 	for i := range all.Nodes {
 		if n := &all.Nodes[i]; n.Is == inspect.NodeLeft {
-			n.Load, n.Facts = inspect.Load{Pages: n.Pages}, nil // the rest is others' now
+			n.Load, n.Facts = inspect.Load{Pages: n.Pages}, nil // other nodes have the rest now
 		}
 		all.Totals.Add(all.Nodes[i].Load)
 	}
@@ -65,7 +65,7 @@ func toEvents(told []chronicle.Event) (all []inspect.NodeEvent) {
 	return all
 }
 
-// addDeparted adds to the totals the pages of nodes that have gone, so that the sum does not fall with them.
+// addDeparted adds the pages of departed nodes to the totals, so that the sum does not fall.
 func (c *client) addDeparted(ctx context.Context, all *inspect.Cluster) error {
 	totals := node.Totals{Registry: c.control.Registry}
 	gone, err := totals.Departed(ctx)
@@ -82,7 +82,7 @@ func (c *client) addDeparted(ctx context.Context, all *inspect.Cluster) error {
 		now[strategy.Node(n.Node)] = n.Pages
 		whole = whole && n.Is != inspect.NodeDead
 	}
-	if err := c.addRevoked(ctx, now, gone); err != nil { // which are not shown any more, and perhaps not noted yet
+	if err := c.addRevoked(ctx, now, gone); err != nil { // not listed any more, and perhaps not recorded yet
 		return err
 	}
 	all.Totals.Pages = gone.SumWith(now)
@@ -94,14 +94,14 @@ func (c *client) addDeparted(ctx context.Context, all *inspect.Cluster) error {
 		return err
 	}
 	all.Gone = inspect.Gone{Nodes: len(gone), Pages: gone.SumWith(nil), Again: again.SumWith(nil)}
-	// while hosts move, two nodes may count the same
+	// While hosts move, two nodes may count the same URLs.
 	if all.Totals.Known = max(all.Totals.Known, known); !whole && known > 0 {
-		all.Totals.Known = max(known, all.Totals.Waiting) // what waits is known, whenever known was noted
+		all.Totals.Known = max(known, all.Totals.Waiting) // pending URLs are known, whenever the count was recorded
 	}
 	return nil
 }
 
-// addRevoked adds what leases tell of nodes that are not shown.
+// addRevoked adds the page counts in the leases of nodes that are not shown.
 func (c *client) addRevoked(ctx context.Context, shown, gone node.Pages) error {
 	leases, err := c.control.Leases(ctx)
 	if err != nil {
@@ -118,7 +118,7 @@ func (c *client) addRevoked(ctx context.Context, shown, gone node.Pages) error {
 	return nil
 }
 
-// waitingNodes reads which nodes wait.
+// waitingNodes returns the nodes that wait for the start of the crawl.
 func (c *client) waitingNodes(ctx context.Context) (all []node.Status, err error) {
 	found, err := bus.ReadAll(ctx, c.control.Registry, node.WaitingPrefix)
 	if err != nil {
@@ -134,7 +134,7 @@ func (c *client) waitingNodes(ctx context.Context) (all []node.Status, err error
 	return all, nil
 }
 
-// addWaitingNode adds a node that waits. It may be a member, whose lease tells of an earlier process.
+// addWaitingNode adds a node that waits. It may be a member whose lease is from an earlier process.
 func addWaitingNode(all *inspect.Cluster, w inspect.Node) {
 	i := slices.IndexFunc(all.Nodes, func(n inspect.Node) bool { return n.Node == w.Node })
 	if i < 0 {
@@ -147,7 +147,7 @@ func addWaitingNode(all *inspect.Cluster, w inspect.Node) {
 		n.CutOff, n.CutOffWhy = 0, ""
 		n.EndsIn, n.Growth, n.Forecast = 0, 0, ""
 		n.Stalled, n.StalledBy, n.StallWhy, n.StallDo = 0, "", "", ""
-		if n.Facts != nil && n.Leads { // it did
+		if n.Facts != nil && n.Leads { // as an earlier process
 			n.Leads, all.Control = false, ""
 		}
 	}

@@ -18,14 +18,14 @@ import (
 	"kumo/internal/state/store"
 )
 
-// Make makes a folder under a name of its own first, so that there is no half of one under its final name.
+// Make fills a folder under a temporary name and then renames it, so that target is never incomplete.
 func Make(target string, fill func(part string) error) error {
 	if _, err := os.Lstat(target); !errors.Is(err, fs.ErrNotExist) {
-		return advice.Usage("%s is there already: name a new folder", target)
+		return advice.Usage("%s already exists: name a new folder", target)
 	}
 	part := target + ".part"
 	if err := os.Mkdir(part, 0o755); err != nil {
-		return fmt.Errorf("make the snapshot's folder: %w", err)
+		return fmt.Errorf("create the snapshot's folder: %w", err)
 	}
 	err := fill(part)
 	if err == nil {
@@ -37,21 +37,21 @@ func Make(target string, fill func(part string) error) error {
 	return nil
 }
 
-// A Copy copies a crawl's  One goroutine uses it.
+// A Copy copies a crawl's folder. It must be used by one goroutine at a time.
 type Copy struct {
 	ctx      context.Context
 	disk     vfs.FS
 	from, to string
-	progress func(inspect.Copied) bool // false: nobody wants it any more
+	progress func(inspect.Copied) bool // returns false to cancel the copy
 	done     inspect.Copied
 	reported int64
 
-	final []string // WARC files and their indexes, which do not change any more
+	final []string // WARC files and their indexes, which no longer change
 	logs  []store.Mark
 }
 
-// NewCopy makes a copy of a folder into another one, which is there. tell is told how far it is, and returns false when
-// nobody wants it any more.
+// NewCopy returns a Copy of the folder f into the existing folder to. It calls progress repeatedly, which returns false
+// to cancel the copy.
 func NewCopy(f *Folder, to string, tell func(inspect.Copied) bool) *Copy {
 	return &Copy{ctx: context.Background(), disk: f.Disk, from: f.Dir, to: to, progress: tell}
 }
@@ -62,8 +62,8 @@ type Part struct {
 	Length int64
 }
 
-// CopyMutable copies what has to be of one moment: the state, and the record files that grow. What only grows at its end, or
-// never changes, is left for later.
+// CopyMutable copies the files that must be of one moment: the state and growing record files. It leaves files that are
+// only appended to, or never change, to CopyImmutable.
 func (c *Copy) CopyMutable(ctx context.Context, journal []Part, marks []store.Mark) error {
 	c.ctx = ctx
 	for _, p := range journal {
@@ -89,9 +89,9 @@ func (c *Copy) CopyMutable(ctx context.Context, journal []Part, marks []store.Ma
 	}
 	for _, m := range marks {
 		switch {
-		case !strings.ContainsAny(m.Name, `/\`): // at the top of the folder, with one name from first to last
+		case !strings.ContainsAny(m.Name, `/\`): // a list at the top of the folder, which is never renamed
 			c.logs = append(c.logs, m)
-		case strings.HasPrefix(m.Name, "warc/") && !here[m.Name]: // closed
+		case strings.HasPrefix(m.Name, "warc/") && !here[m.Name]: // closed since
 		default:
 			if err := c.copy(filepath.FromSlash(m.Name), m.Length); err != nil {
 				return err
@@ -107,7 +107,7 @@ func (c *Copy) CopyMutable(ctx context.Context, journal []Part, marks []store.Ma
 	return nil
 }
 
-// CopyImmutable copies what Moment has left.
+// CopyImmutable copies the files that CopyMutable left.
 func (c *Copy) CopyImmutable(ctx context.Context) error {
 	c.ctx = ctx
 	for _, m := range c.logs {
@@ -116,11 +116,11 @@ func (c *Copy) CopyImmutable(ctx context.Context) error {
 		}
 	}
 	for _, name := range c.final {
-		if err := c.Link(name); err != nil && !errors.Is(err, fs.ErrNotExist) { // moved away meanwhile
+		if err := c.Link(name); err != nil && !errors.Is(err, fs.ErrNotExist) { // moved away since
 			return err
 		}
 	}
-	// what is in a place, as of now: what was removed here meanwhile is there
+	// The list of uploaded files, as of now: files removed here during the copy have been uploaded.
 	for _, name := range []string{away.LinkName, away.LogName} {
 		if err := c.copy(name, -1); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -129,7 +129,7 @@ func (c *Copy) CopyImmutable(ctx context.Context) error {
 	return c.report(true)
 }
 
-// copyStateDir copies the files of a folder of the state. Those that go meanwhile are not needed.
+// copyStateDir copies the files of a folder of the state. Files that disappear during the copy are not needed.
 func (c *Copy) copyStateDir(dir string) error {
 	names, err := c.disk.List(filepath.Join(c.from, dir))
 	for _, name := range names {
@@ -150,7 +150,7 @@ func (c *Copy) copyStateDir(dir string) error {
 	return err
 }
 
-// All copies a folder in which nobody works.
+// All copies a folder that no process writes to.
 func (c *Copy) All(ctx context.Context) error {
 	c.ctx = ctx
 	for _, dir := range []string{"", "warc", "state", "state/journal", "state/seen", "state/digests", "state/frontier",
@@ -177,7 +177,7 @@ func (c *Copy) All(ctx context.Context) error {
 	return c.report(true)
 }
 
-// Link gives a file that never changes a second name, or copies it where that cannot be.
+// Link hard-links a file that never changes, or copies it where links are not possible.
 func (c *Copy) Link(name string) error {
 	from, to := filepath.Join(c.from, name), filepath.Join(c.to, name)
 	if err := c.disk.MkdirAll(filepath.Dir(to)); err != nil {
@@ -195,12 +195,12 @@ func (c *Copy) Link(name string) error {
 	return c.report(false)
 }
 
-// File copies a file, and makes the copy durable.
+// File copies a file and syncs the copy.
 func (c *Copy) File(name string) error { return c.copy(name, -1) }
 
-const copyStep = 1 << 20 // bytes between two looks at the context
+const copyStep = 1 << 20 // bytes between two checks of the context
 
-// copy copies a file's first bytes, or all of them if length is negative, and makes the copy durable.
+// copy copies the first length bytes of a file, or all of it if length is negative, and syncs the copy.
 func (c *Copy) copy(name string, length int64) (err error) {
 	src, err := c.disk.Open(filepath.Join(c.from, name))
 	if errors.Is(err, fs.ErrNotExist) && length == 0 {

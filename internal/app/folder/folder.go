@@ -24,7 +24,7 @@ import (
 	"kumo/internal/state/statefile"
 )
 
-// A Folder is a crawl's place on disk, held by this process.
+// A Folder is a crawl's folder on disk, which this process may have locked.
 type Folder struct {
 	Dir   string
 	Disk  vfs.FS
@@ -33,19 +33,19 @@ type Folder struct {
 	index *flock.Flock
 }
 
-// At is the folder dir, which is neither made nor locked.
+// At returns the folder dir without creating or locking it.
 func At(dir string, disk vfs.FS) *Folder { return &Folder{Dir: dir, Disk: disk} }
 
-// Options say how a folder is opened.
+// Options control how a folder is opened.
 type Options struct {
-	Exclusive bool        // nobody else puts files there: a folder that has some, and no crawl, is refused
-	Fresh     bool        // an earlier crawl in the folder is set aside, into a folder in it
-	Discard   bool        // with Fresh: it is removed
-	Now       time.Time   // after which that folder is named
-	Warn      func(error) // is told what the crawl waits for, and where the earlier one is
+	Exclusive bool        // reject a folder that has other files and no crawl
+	Fresh     bool        // move an earlier crawl in the folder into a subfolder
+	Discard   bool        // with Fresh: remove it instead
+	Now       time.Time   // names the subfolder
+	Warn      func(error) // receives messages about waiting, and the place of the earlier crawl
 }
 
-// Open makes and locks a crawl's folder. It waits for who looks into it. The caller closes it.
+// Open creates and locks a crawl's folder. It waits for readers of the folder. The caller closes it.
 func Open(ctx context.Context, disk vfs.FS, dir string, o Options) (*Folder, error) {
 	if err := CheckFormat(dir); err != nil {
 		return nil, err
@@ -58,23 +58,23 @@ func Open(ctx context.Context, disk vfs.FS, dir string, o Options) (*Folder, err
 		return nil, advice.Usage("%s %w (%s)", f.Dir, ErrForeign, name)
 	}
 	if err := disk.MkdirAll(f.Path("state")); err != nil {
-		return nil, fmt.Errorf("make the crawl's folder: %w", err)
+		return nil, fmt.Errorf("create the crawl's folder: %w", err)
 	}
 	if err := f.Lock(ctx, o.Warn); err != nil {
 		return nil, err
 	}
-	if err := inspect.RemoveEndpoint(f.Path(EndpointName)); err != nil { // one that was killed has left it
+	if err := inspect.RemoveEndpoint(f.Path(EndpointName)); err != nil { // left by a process that was killed
 		return nil, errors.Join(err, f.Close())
 	}
 	switch {
 	case o.Fresh && o.Discard:
 		if err := f.clear(); err != nil {
-			return f, fmt.Errorf("forget the crawl in %s: %w", f.Dir, err)
+			return f, fmt.Errorf("remove the crawl in %s: %w", f.Dir, err)
 		}
 	case o.Fresh:
 		to, err := f.moveCrawlAside(o.Now)
 		if err != nil {
-			return f, fmt.Errorf("set the crawl in %s aside: %w", f.Dir, err)
+			return f, fmt.Errorf("move the crawl in %s aside: %w", f.Dir, err)
 		}
 		if to != "" {
 			o.Warn(fmt.Errorf("the crawl that was here is set aside in %s, whole: it can be continued there, or removed", to))
@@ -86,21 +86,21 @@ func Open(ctx context.Context, disk vfs.FS, dir string, o Options) (*Folder, err
 	return f, f.WriteFormat()
 }
 
-// EndpointName is the file that says where a crawl that runs can be asked.
+// EndpointName is the file with the address at which a running crawl answers queries.
 var EndpointName = filepath.Join("state", "endpoint")
 
-// Path is the path of what lies in the folder.
+// Path returns the path of a file in the folder.
 func (f *Folder) Path(elem ...string) string {
 	return filepath.Join(append([]string{f.Dir}, elem...)...)
 }
 
-// UIName is the file that says where a crawl's web page is served, and with which token.
+// UIName is the file with the address and token of a crawl's web page.
 var UIName = filepath.Join("state", "ui.json")
 
-// OpenName is the file that kumo open has a browser open: it leads to the web page, with the token.
+// OpenName is the file that kumo open shows in a browser. It redirects to the web page with the token.
 var OpenName = filepath.Join("state", "open.html")
 
-// NodeFile is the file in "state" that says which node of a cluster the folder belongs to.
+// NodeFile is the file in "state" with the identity of the cluster node that the folder belongs to.
 const NodeFile = "node.json"
 
 // IsNodes reports whether the folder belongs to a node of a cluster.
@@ -109,21 +109,21 @@ func (f *Folder) IsNodes() bool {
 	return err == nil
 }
 
-// IndexDir is the folder of the full-text index. It can be made again of the rest.
+// IndexDir is the folder of the full-text index, which can be rebuilt from the other files.
 const IndexDir = "index"
 
 // Outputs are the files of a crawl besides those in warc and state.
 var Outputs = []string{"pages.jsonl", "crawl.log", "skipped.jsonl", "text.jsonl", "fields.jsonl", "report.json",
 	"index.cdxj", "external.jsonl"}
 
-// ErrForeign is a folder with files that a crawl would write over, and no crawl.
-var ErrForeign = errors.New("holds files that are not a crawl's: name another folder with --out")
+// ErrForeign means that a folder has no crawl, and files that a crawl would overwrite.
+var ErrForeign = errors.New("has files that do not belong to a crawl: name another folder with --out")
 
 // IsCrawl reports whether there is a crawl in the folder.
 func (f *Folder) IsCrawl() bool { return f.HasJournal() || settings.IsFile(f.Path(settings.Name)) }
 
-// HasJournal reports whether the folder has a journal, an older kumo's, in one file, among them. A folder without
-// segments is none.
+// HasJournal reports whether the folder has a journal, possibly in the single file of an older kumo. A journal folder
+// without segments does not count.
 func (f *Folder) HasJournal() bool {
 	name := f.Path("state", "journal")
 	segments, err := f.Disk.List(name)
@@ -134,24 +134,25 @@ func (f *Folder) HasJournal() bool {
 	return len(segments) > 0
 }
 
-// Prepare makes sure that nothing in the folder is written over but by wish.
+// Prepare returns an error if the folder has record files without a state, so that they are not overwritten by
+// accident.
 func (f *Folder) Prepare() error {
 	if !f.HasJournal() && f.HasOutputs() {
 		return advice.With(advice.Usage("the crawl in %s has lost its state: there is no journal", f.Dir),
-			RepairHint(f.Dir)+"; or begin again with --fresh, which sets it aside, or name another folder with --out")
+			RepairHint(f.Dir)+"; or start again with --fresh, which moves it aside, or name another folder with --out")
 	}
 	return nil
 }
 
-// A folder in a crawl's has an earlier crawl that was set aside: its name begins so, and ends otherwise until all is
-// there.
+// The name of a subfolder with an earlier crawl begins with earlierPrefix. It ends with partSuffix until all files have
+// been moved.
 const (
 	earlierPrefix = "earlier-"
 	partSuffix    = ".part"
 )
 
-// moveCrawlAside moves the crawl in the folder into one in it, and returns that: "" where there is none. The state goes
-// first: without it the rest is no crawl that goes on. One that was not moved to its end is, by the next.
+// moveCrawlAside moves the crawl in the folder into a subfolder, whose name it returns; "" if there is no crawl. The
+// journal goes first: without it, the rest cannot be resumed. An interrupted move is completed by the next call.
 func (f *Folder) moveCrawlAside(now time.Time) (string, error) {
 	left, err := filepath.Glob(f.Path(earlierPrefix + "*" + partSuffix))
 	if err != nil || len(left) == 0 && !f.IsCrawl() && !f.HasOutputs() {
@@ -189,7 +190,7 @@ func (f *Folder) moveCrawlAside(now time.Time) (string, error) {
 	return to, f.Disk.SyncDir(f.Dir)
 }
 
-// stateFilesExcept are what lies in the folder of the state, but for one file and what stays where it is.
+// stateFilesExcept returns the files in the state folder except one, and except those that never move.
 func (f *Folder) stateFilesExcept(one string) (names []string, err error) {
 	entries, err := os.ReadDir(f.Path("state"))
 	for _, e := range entries {
@@ -200,7 +201,7 @@ func (f *Folder) stateFilesExcept(one string) (names []string, err error) {
 	return names, err
 }
 
-// move moves what there is of files and folders into another folder, durably.
+// move moves the existing files among names into another folder, durably.
 func (f *Folder) move(to string, names []string) error {
 	for _, name := range names {
 		if err := os.Rename(f.Path(name), filepath.Join(to, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -211,11 +212,12 @@ func (f *Folder) move(to string, names []string) error {
 		f.Disk.SyncDir(f.Dir))
 }
 
-// foreignFile is what lies in the folder that no crawl puts there; "" if nothing does, but for what is hidden.
+// foreignFile returns the name of a file in the folder that no crawl creates; "" if there is none. Hidden files do not
+// count.
 func (f *Folder) foreignFile() string {
 	entries, err := os.ReadDir(f.Dir)
 	if err != nil {
-		return "" // it is not there, or who opens it says so
+		return "" // it does not exist, or opening it returns the error
 	}
 	own := append([]string{"warc", "state", IndexDir, settings.Name, "lost+found"}, Outputs...)
 	for _, e := range entries {
@@ -236,13 +238,13 @@ func (f *Folder) HasOutputs() bool {
 	})
 }
 
-// clear removes what a crawl makes, and nothing else. The state goes first: without it the rest is no crawl that goes
-// on.
+// clear removes the files of a crawl, and nothing else. The state goes first: without it, the rest cannot be resumed.
 func (f *Folder) clear() error {
 	if err := f.removeAll(f.stateFiles()); err != nil {
 		return err
 	}
-	if err := f.Disk.SyncDir(f.Path("state")); err != nil { // none of it may come back when the rest is gone
+	// no state file may reappear after a crash when the rest is gone
+	if err := f.Disk.SyncDir(f.Path("state")); err != nil {
 		return err
 	}
 	doomed := slices.Clone(Outputs)
@@ -267,13 +269,13 @@ func (f *Folder) removeAll(names []string) error {
 	return nil
 }
 
-// stateFiles are the files and folders of the state, each folder after what is in it.
+// stateFiles returns the files and folders of the state, each folder after its contents.
 func (f *Folder) stateFiles() []string {
 	all := []string{filepath.Join("state", "deferred"), filepath.Join("state", "roots"),
 		filepath.Join("state", settings.Name), statefile.RobotsAnswersName}
 	for _, room := range []string{"frontier", "seen", "digests", "robots", "rank", "sinks", "journal"} {
 		dir := filepath.Join("state", room)
-		names, _ := f.Disk.List(f.Path(dir)) // where it is no folder, it goes as a file
+		names, _ := f.Disk.List(f.Path(dir)) // if it is a file, it is removed as one
 		for _, name := range names {
 			all = append(all, filepath.Join(dir, name))
 		}
@@ -282,7 +284,7 @@ func (f *Folder) stateFiles() []string {
 	return all
 }
 
-// WriteReport writes what a run has come to.
+// WriteReport writes the report of a run.
 func (f *Folder) WriteReport(r *stats.Report) error {
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
@@ -291,7 +293,7 @@ func (f *Folder) WriteReport(r *stats.Report) error {
 	return f.Replace("report.json", append(data, '\n'))
 }
 
-// WriteSettings keeps the crawl's settings.
+// WriteSettings writes the crawl's settings and their copy in the state folder.
 func (f *Folder) WriteSettings(all []settings.Setting) error {
 	data, err := settings.Encode(all)
 	if err != nil {
@@ -301,14 +303,13 @@ func (f *Folder) WriteSettings(all []settings.Setting) error {
 		settings.AppendChecksum(data)))
 }
 
-// Replace writes one of the folder's files as a whole.
+// Replace atomically replaces a file in the folder.
 func (f *Folder) Replace(name string, data []byte) error {
 	return vfs.Replace(f.Disk, f.Path(name), data)
 }
 
-// MoveAside moves what a node had that lost its place out of the way, into a folder in this one: its records are good,
-// and stay there; its state is worth nothing any more. Who the node was goes last: as long as that is there, the next
-// process finds out again that it is lost.
+// MoveAside moves the files of a node that was declared dead into a subfolder. Its records are valid and remain there;
+// its state is useless. The node's identity goes last: until then, the next process detects the loss again.
 func (f *Folder) MoveAside(name string) error {
 	to := f.Path(name)
 	if err := f.Disk.MkdirAll(filepath.Join(to, "state")); err != nil {
@@ -320,18 +321,18 @@ func (f *Folder) MoveAside(name string) error {
 	}
 	names := slices.Concat(Outputs, []string{"warc", IndexDir, settings.Name}, state)
 	if err := f.move(to, append(names, filepath.Join("state", NodeFile))); err != nil {
-		return fmt.Errorf("put aside what a node had that lost its place: %w", err)
+		return fmt.Errorf("move the files of the lost node aside: %w", err)
 	}
 	return At(to, f.Disk).WriteFormat()
 }
 
-// DefaultDir is where a crawl lies unless the user says otherwise.
+// DefaultDir returns a crawl's default folder.
 func DefaultDir(crawl string) string { return filepath.Join("crawls", crawl) }
 
-// NoCrawlError is the error of a folder that was named, and has no crawl.
+// NoCrawlError returns the error for a named folder that has no crawl.
 func NoCrawlError(dir string) error { return advice.Usage("%s: there is no crawl", dir) }
 
-// ReadSettings reads the settings of the crawl in dir; none when there is no crawl.
+// ReadSettings reads the settings of the crawl in dir; none if there is no crawl.
 func ReadSettings(dir string) ([]settings.Setting, error) {
 	if err := CheckFormat(dir); err != nil {
 		return nil, err
@@ -341,7 +342,7 @@ func ReadSettings(dir string) ([]settings.Setting, error) {
 		return nil, nil
 	}
 	if errors.Is(err, syscall.ENOTDIR) {
-		return nil, advice.Usage("%s is a file, and a crawl's folder is wanted", dir)
+		return nil, advice.Usage("%s is a file: name a folder", dir)
 	}
 	if errors.Is(err, syscall.ENAMETOOLONG) {
 		return nil, advice.Usage("%s: the name is too long for a folder", dir)
@@ -349,7 +350,7 @@ func ReadSettings(dir string) ([]settings.Setting, error) {
 	return all, WithRepairHint(err, dir)
 }
 
-// WithRepairHint adds to an error from a crawl's folder that a repair can help.
+// WithRepairHint adds advice on kumo repair to an error from a crawl's folder.
 func WithRepairHint(err error, dir string) error {
 	if err == nil {
 		return nil
@@ -357,8 +358,8 @@ func WithRepairHint(err error, dir string) error {
 	return advice.With(err, RepairHint(dir))
 }
 
-// RepairHint is what to do about a folder from which a crawl cannot go on.
+// RepairHint returns advice for a folder from which a crawl cannot resume.
 func RepairHint(dir string) string {
-	return fmt.Sprintf("kumo repair %s goes on from what is whole there, and says what is lost (--dry-run: says it, "+
-		"and changes nothing)", dir)
+	return fmt.Sprintf("kumo repair %s rebuilds the crawl from the intact data and reports any loss (--dry-run: only "+
+		"reports it)", dir)
 }

@@ -11,22 +11,21 @@ import (
 	"kumo/internal/base/settings"
 )
 
-// Format is the version of the form in which a crawl lies in its folder. It is raised when an older kumo would damage
-// or misread what a newer one has written there. New members of the objects in lists need no new version: readers
-// ignore members that they do not know.
+// Format is the version of the format of a crawl's folder. It is raised when an older kumo would damage or misread
+// files of a newer one. New members of JSON objects in lists need no new version: readers ignore unknown members.
 const Format = 1
 
-// FormatName is the file with the format's version, and that of the kumo that has written it. Its form is fixed: every
-// kumo, however old, must be able to read it. A folder without it has format 1.
+// FormatName is the file with the versions of the format and of the kumo that wrote it. Every version of kumo must be
+// able to read this file, so its format is fixed. A folder without it has format 1.
 var FormatName = filepath.Join("state", "format")
 
 const formatText = "format: %d\nkumo: %s\n"
 
-// ErrFormat is a folder of a newer kumo.
+// ErrFormat means that a newer kumo wrote the folder.
 var ErrFormat = errors.New("the crawl was written by a newer kumo")
 
-// CheckFormat returns an error if the folder is in a newer format. Whoever opens a folder calls it before anything else
-// in the folder is read or written.
+// CheckFormat returns an error if the folder has a newer format. Call it before reading or writing anything else in the
+// folder.
 func CheckFormat(dir string) error {
 	format, kumo, err := readFormat(dir)
 	if err != nil || format <= Format {
@@ -37,13 +36,13 @@ func CheckFormat(dir string) error {
 	return advice.With(err, fmt.Sprintf("use kumo %s or a newer one; nothing in the folder was changed", kumo))
 }
 
-// FormatFault returns an error if the file with the format is damaged. The next run or repair writes it anew.
+// FormatFault returns an error if the format file is damaged. The next run or repair rewrites it.
 func (f *Folder) FormatFault() error {
 	_, _, err := readFormat(f.Dir)
 	return err
 }
 
-// readFormat returns format 1 and no version of kumo if there is no file.
+// readFormat returns format 1 and no kumo version if there is no file.
 func readFormat(dir string) (format int, kumo string, err error) {
 	name := filepath.Join(dir, FormatName)
 	if _, err := os.Lstat(name); errors.Is(err, fs.ErrNotExist) {
@@ -51,12 +50,12 @@ func readFormat(dir string) (format int, kumo string, err error) {
 	}
 	text, whole := settings.ReadChecked(name)
 	if n, _ := fmt.Sscanf(string(text), formatText, &format, &kumo); !whole || n < 2 {
-		return 0, "", errors.New("it is not as kumo wrote it")
+		return 0, "", errors.New("unexpected content")
 	}
 	return format, kumo, nil
 }
 
-// WriteFormat writes the file with the format unless it is there.
+// WriteFormat writes the format file unless it exists.
 func (f *Folder) WriteFormat() error {
 	if format, kumo, err := readFormat(f.Dir); err == nil && format == Format && kumo != "" {
 		return nil

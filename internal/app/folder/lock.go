@@ -13,24 +13,24 @@ import (
 	"kumo/internal/base/wait"
 )
 
-// ErrLocked is a folder that another kumo works on.
+// ErrLocked means that another process has locked the folder.
 var ErrLocked = errors.New("another kumo is working on it")
 
-// Two locks in a folder keep those who use it apart: one crawl, or any number of looks, which only read. A crawl that
-// finds looks there waits for them, and a second crawl is refused at once. Locks go with their process, however it
-// ends.
+// Two locks separate the users of a folder: one crawl, or any number of readers. A crawl waits for readers; a second
+// crawl is rejected at once. The system releases the locks of a process that ends, in whatever way.
 const (
-	LockName = "lock" // of a crawl alone, or of looks together: who is in
-	// of a crawl alone, from before it waits for the lock; a look passes through, so that none overtakes the crawl
+	LockName = "lock" // exclusive for a crawl, shared for readers
+	// Held exclusively by a crawl even while it waits for the lock. Readers pass it briefly, so that none overtakes a
+	// waiting crawl.
 	GateName = "gate"
 )
 
 const (
-	lockRetry  = 20 * time.Millisecond // until a crawl tries again to get in
-	lockNotice = time.Second           // until it says what it waits for
+	lockRetry  = 20 * time.Millisecond // between two attempts of a crawl to lock the folder
+	lockNotice = time.Second           // until a waiting crawl logs the reason
 )
 
-// LockIndex takes the right to write the index, which one process has at a time. It is let go by Close.
+// LockIndex acquires the exclusive right to write the index. Close releases it.
 func (f *Folder) LockIndex() error {
 	if err := CheckFormat(f.Dir); err != nil {
 		return err
@@ -46,7 +46,7 @@ func (f *Folder) flock(name string, opts ...flock.Option) *flock.Flock {
 	return flock.New(f.Path("state", name), opts...)
 }
 
-// Lock takes the folder for a crawl. It says so when it has to wait long.
+// Lock locks the folder for a crawl. It warns if it has to wait long.
 func (f *Folder) Lock(ctx context.Context, warn func(error)) error {
 	f.gate, f.lock = f.flock(GateName), f.flock(LockName)
 	for begin, said := time.Now(), false; ; {
@@ -54,7 +54,7 @@ func (f *Folder) Lock(ctx context.Context, warn func(error)) error {
 			return err
 		}
 		if !said && time.Since(begin) >= lockNotice {
-			warn(fmt.Errorf("waiting for a look into %s to end: kumo explain, hosts, queue, seen or verify", f.Dir))
+			warn(fmt.Errorf("waiting for a reader of %s to end: kumo explain, hosts, queue, seen or verify", f.Dir))
 			said = true
 		}
 		if wait.For(ctx, lockRetry) != nil {
@@ -63,7 +63,7 @@ func (f *Folder) Lock(ctx context.Context, warn func(error)) error {
 	}
 }
 
-// tryLock reports false where looks are in the way. Who has the gate has it still when it tries again.
+// tryLock returns false if there are readers. The gate remains locked for the next attempt.
 func (f *Folder) tryLock() (bool, error) {
 	ok, err := f.gate.TryLock()
 	if err == nil && !ok {
@@ -78,7 +78,7 @@ func (f *Folder) tryLock() (bool, error) {
 	return ok, err
 }
 
-// checkGate returns ErrLocked if it is a crawl that has the gate, and not a look that is just passing.
+// checkGate returns ErrLocked if a crawl holds the gate, and nil if a reader is just passing it.
 func (f *Folder) checkGate() error {
 	gate := f.flock(GateName)
 	if err := f.lockError(gate.TryRLock()); err != nil {
@@ -87,24 +87,25 @@ func (f *Folder) checkGate() error {
 	return gate.Unlock()
 }
 
-// Share takes the folder for a look, if no crawl has it or waits for it. Nothing is written unless flag is os.O_CREATE.
+// Share locks the folder for reading, unless a crawl has locked it or waits for it. It writes nothing unless flag is
+// os.O_CREATE.
 func (f *Folder) Share(flag int) error {
 	if err := CheckFormat(f.Dir); err != nil {
 		return err
 	}
-	gate := f.flock(GateName, flock.SetFlag(os.O_RDONLY)) // where there is none, no crawl waits
+	gate := f.flock(GateName, flock.SetFlag(os.O_RDONLY)) // if the file does not exist, no crawl waits
 	if ok, err := gate.TryRLock(); !errors.Is(err, fs.ErrNotExist) && f.lockError(ok, err) != nil {
 		return f.lockError(ok, err)
 	}
 	f.lock = f.flock(LockName, flock.SetFlag(os.O_RDONLY|flag))
 	err := f.lockError(f.lock.TryRLock())
 	if errors.Is(err, fs.ErrNotExist) {
-		err = nil // no crawl has the folder that has not made it
+		err = nil // a crawl would have created the file
 	}
 	return errors.Join(err, gate.Unlock())
 }
 
-// WantedByCrawl reports whether a crawl has the folder or waits for it: looks that have it should end.
+// WantedByCrawl reports whether a crawl has locked the folder or waits for it. Readers should then end.
 func (f *Folder) WantedByCrawl() bool {
 	gate := f.flock(GateName, flock.SetFlag(os.O_RDONLY))
 	ok, err := gate.TryRLock()
@@ -112,12 +113,12 @@ func (f *Folder) WantedByCrawl() bool {
 		return false
 	}
 	if ok {
-		_ = gate.Unlock() // what was only looked at
+		_ = gate.Unlock() // it was only probed
 	}
 	return !ok
 }
 
-// lockError says what came of locking the folder.
+// lockError returns the error for the result of an attempt to lock the folder.
 func (f *Folder) lockError(ok bool, err error) error {
 	switch {
 	case err != nil:
@@ -128,9 +129,10 @@ func (f *Folder) lockError(ok bool, err error) error {
 	return nil
 }
 
-// Close lets the folder go.
+// Close releases the locks.
 func (f *Folder) Close() (err error) {
-	for _, l := range []*flock.Flock{f.index, f.lock, f.gate} { // nobody passes the gate before the lock is free
+	// in this order: no one passes the gate before the lock is free
+	for _, l := range []*flock.Flock{f.index, f.lock, f.gate} {
 		if l != nil {
 			err = errors.Join(err, l.Unlock())
 		}

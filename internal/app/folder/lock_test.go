@@ -12,7 +12,7 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// lockable is a folder that crawls and looks can lock.
+// lockable returns a function that returns a folder for locking by crawls and readers.
 func lockable(t *testing.T) func() *Folder {
 	dir := t.TempDir()
 	f := At(dir, vfs.OS)
@@ -91,7 +91,7 @@ func TestACrawlThatIsStoppedWhileItWaits(t *testing.T) {
 	})
 }
 
-// Looks come and go all the time, and crawls still come in, without any of them.
+// Readers come and go all the time; crawls still get the lock, and then there are no readers.
 func TestCrawlsAmongLooks(t *testing.T) {
 	newFolder := lockable(t)
 	var looks, crawls, seen atomic.Int64
@@ -139,7 +139,7 @@ func TestCrawlsAmongLooks(t *testing.T) {
 	t.Logf("%d looks", seen.Load())
 }
 
-// Of crawls that begin in the same moment as a look, one is in.
+// Of several crawls that start at the same time as a reader, one gets the lock.
 func TestOneOfManyCrawlsIsIn(t *testing.T) {
 	newFolder := lockable(t)
 	for range 100 {

@@ -13,7 +13,7 @@ import (
 
 const reportName = "report.json"
 
-// ReadReport reads what the last run of the crawl in dir has come to; nil if there was none.
+// ReadReport reads the report of the last run of the crawl in dir; nil if there is none.
 func ReadReport(dir string) (*stats.Report, error) {
 	data, err := vfs.ReadFile(vfs.OS, filepath.Join(dir, reportName), stats.MaxReport)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -29,7 +29,7 @@ func ReadReport(dir string) (*stats.Report, error) {
 	return &r, nil
 }
 
-// Size is how many bytes the files in dir have, without crawls that were set aside there.
+// Size returns the number of bytes of the files in dir, without earlier crawls that were moved aside.
 func Size(dir string) (size int64, err error) {
 	err = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 		switch {

@@ -19,18 +19,18 @@ import (
 	"kumo/internal/engine/seeds"
 )
 
-// A Client says how to fetch.
+// A Client fetches URLs with its settings.
 type Client struct {
-	Fetch     fetch.Config // UserAgent is a crawl's by default
-	Redirects int          // how many are followed in a row
+	Fetch     fetch.Config // UserAgent defaults to a crawl's
+	Redirects int          // maximum number of redirects to follow
 	Logins    *login.Config
-	NoCookies bool // cookies that one sets are not sent with the next
+	NoCookies bool // do not send received cookies with the next request
 }
 
-// URL fetches what a person typed, in the way of a crawl but for its manners: robots.txt is not asked and nothing
-// waits. It returns all answers in order, bodies decoded; the last one is a redirect only if it leads to nowhere, or
-// too far, which is ErrRedirects. The typed host may be private, one that a redirect leads to may not, unless Fetch
-// says so. With an error come the answers before it.
+// URL fetches a typed URL like a crawl, but ignores robots.txt and delays. It returns all responses in order, with
+// decoded bodies. The last one is a redirect only if its target cannot be fetched, or with ErrRedirects. The typed host
+// may be private; the target of a redirect may not, unless Fetch allows it. An error is returned with the responses
+// received before it.
 func (c Client) URL(ctx context.Context, typed string) ([]*page.Response, error) {
 	u, err := seeds.ParseURL(typed)
 	if err != nil {
@@ -80,11 +80,11 @@ func (c Client) URL(ctx context.Context, typed string) ([]*page.Response, error)
 	}
 }
 
-// ErrRedirects is the error of a URL that redirects too often.
+// ErrRedirects means that a URL redirects too often.
 var ErrRedirects = errors.New("too many redirects")
 
-// redirectError is the error of redirects that lead on, and says so if they lead back. A circle is not the end before: a
-// cookie may lead out of one.
+// redirectError returns the error for too many redirects, and mentions a loop. A loop alone is not an error: a cookie
+// may lead out of it.
 func redirectError(answers []*page.Response, to weburl.URL) error {
 	last := answers[len(answers)-1].URL
 	if slices.ContainsFunc(answers, func(a *page.Response) bool { return a.URL == to.String() }) {
@@ -95,7 +95,7 @@ func redirectError(answers []*page.Response, to weburl.URL) error {
 
 const maxDecoded = 64 << 20
 
-// redirectTarget is where an answer redirects to, if it does and that can be fetched.
+// redirectTarget returns the URL that a response redirects to; false if there is none that can be fetched.
 func redirectTarget(u weburl.URL, resp *page.Response) (weburl.URL, bool) {
 	to := resp.Header.Get("Location")
 	if resp.Status < 300 || resp.Status > 399 || to == "" {

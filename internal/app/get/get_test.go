@@ -15,7 +15,7 @@ import (
 	"kumo/internal/content/fetch"
 )
 
-// A site is a handful of hosts on one server, told apart by name: "host/path" → handler.
+// A site has a few hosts on one server, distinguished by name: "host/path" → handler.
 type site struct {
 	*httptest.Server
 	agent atomic.Value // the last User-Agent
@@ -48,7 +48,7 @@ func html(body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, body) }
 }
 
-// redirect leads on; PORT in it stands for the server's.
+// redirect redirects; PORT in the target is replaced by the server's port.
 func redirect(to string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		_, port, _ := strings.Cut(r.Host, ":")
@@ -97,7 +97,7 @@ func TestGetFollowsRedirects(t *testing.T) {
 	}
 }
 
-// TestGetReachesWhatWasTyped: a loopback address that a person types is meant, one that a page leads to need not be.
+// TestGetReachesWhatWasTyped: a typed loopback address is allowed, the target of a redirect is not.
 func TestGetReachesWhatWasTyped(t *testing.T) {
 	other := newSite(t, map[string]http.HandlerFunc{"127.0.0.1/": html("other")})
 	s := newSite(t, map[string]http.HandlerFunc{

@@ -16,48 +16,48 @@ import (
 	"kumo/internal/state/frontier"
 )
 
-// A Blocked is how many of the URLs that wait rules would leave out.
+// A Blocked counts the pending URLs that block rules would exclude.
 type Blocked struct {
-	Hit     int  `json:"hit"`     // of those that were looked at
-	Looked  int  `json:"looked"`  // at
-	Waiting int  `json:"waiting"` // in all
-	Whole   bool `json:"whole"`   // all were looked at
-	// some of those that are hit
+	Hit     int  `json:"hit"`     // excluded ones among those examined
+	Looked  int  `json:"looked"`  // examined URLs
+	Waiting int  `json:"waiting"` // pending URLs in total
+	Whole   bool `json:"whole"`   // all pending URLs were examined
+	// Some of the excluded URLs.
 	Examples []string `json:"examples,omitempty"`
 }
 
-// Words say it in a sentence.
+// Words describes the count in a sentence.
 func (b *Blocked) Words() string {
 	if b.Whole {
-		return fmt.Sprintf("%s of %s that %s would be left out", forecast.Grouped(int64(b.Hit)), urls(b.Waiting),
+		return fmt.Sprintf("%s of %s that %s would be excluded", forecast.Grouped(int64(b.Hit)), urls(b.Waiting),
 			stats.Either(b.Waiting, "waits", "wait"))
 	}
-	return fmt.Sprintf("at least %s of %s that were looked at would be left out; %s wait in all",
+	return fmt.Sprintf("at least %s of %s examined would be excluded; %s wait in all",
 		forecast.Grouped(int64(b.Hit)), urls(b.Looked), forecast.Grouped(int64(b.Waiting)))
 }
 
 func urls(n int) string { return forecast.Grouped(int64(n)) + stats.Either(n, " URL", " URLs") }
 
-// Add adds another node's.
+// Add adds the count of another node.
 func (b *Blocked) Add(o Blocked) {
 	b.Hit, b.Looked, b.Waiting, b.Whole = b.Hit+o.Hit, b.Looked+o.Looked, b.Waiting+o.Waiting, b.Whole && o.Whole
 	b.Examples = append(b.Examples, o.Examples...)
 	b.Examples = b.Examples[:min(len(b.Examples), maxExamples)]
 }
 
-// A Blocker counts what rules would leave out, as far as that takes little time.
+// A BlockCounter counts the pending URLs that rules would exclude, in limited time.
 type BlockCounter interface {
 	Blocked(ctx context.Context, rules []string) (*Blocked, error)
 }
 
 const (
 	blockTime   = 2 * time.Second // for one count
-	blockHosts  = 2_000           // that are looked at, where most waits first
-	blockQueue  = 10_000          // URLs of one of them
+	blockHosts  = 2_000           // examined hosts, those with the longest queues first
+	blockQueue  = 10_000          // examined URLs per host
 	maxExamples = 5
 )
 
-// Blocked is Blocker's. Of a host that is left out as a whole URLs are counted, and not looked at.
+// Blocked implements [BlockCounter]. The URLs of a host that is excluded as a whole are counted without being read.
 func (l *Live) Blocked(ctx context.Context, rules []string) (*Blocked, error) {
 	blocks, err := policy.ParseBlocks(rules)
 	if err != nil {
@@ -77,7 +77,7 @@ func (l *Live) Blocked(ctx context.Context, rules []string) (*Blocked, error) {
 			return nil, err
 		}
 	}
-	if all := l.Frontier.Counts().URLs; all > b.Waiting { // some hosts were not looked at, or more has come
+	if all := l.Frontier.Counts().URLs; all > b.Waiting { // some hosts were not examined, or URLs were added
 		b.Waiting, b.Whole = all, false
 	}
 	return b, ctx.Err()
@@ -120,18 +120,18 @@ func (l *Live) blockedAt(h *frontier.HostInfo, blocks *policy.BlockRules, b *Blo
 
 var _ BlockCounter = (*Live)(nil)
 
-// A BlockedAll is how many of the URLs that wait rules would leave out, at all nodes of a crawl that have answered.
+// A BlockedAll counts the pending URLs that block rules would exclude, over all nodes that answered.
 type BlockedAll struct {
 	Blocked
-	Nodes   int      `json:"nodes"`             // that have answered
-	Silent  []string `json:"silent,omitempty"`  // nodes that have not, in time
-	Unasked int      `json:"unasked,omitempty"` // nodes that nobody has asked: there are too many
+	Nodes   int      `json:"nodes"`             // that answered
+	Silent  []string `json:"silent,omitempty"`  // nodes that did not answer in time
+	Unasked int      `json:"unasked,omitempty"` // nodes that were not asked because there are too many
 }
 
-// NewBlockedAll is a count of no node.
+// NewBlockedAll returns a count of no nodes.
 func NewBlockedAll() *BlockedAll { return &BlockedAll{Blocked: Blocked{Whole: true}} }
 
-// AddNode adds what a node has counted, a Blocked in JSON; nil: it has not answered.
+// AddNode adds the count of a node, a Blocked in JSON; nil if it has not answered.
 func (b *BlockedAll) AddNode(name string, count []byte) {
 	var of Blocked
 	if count == nil || json.Unmarshal(count, &of) != nil {
@@ -143,17 +143,17 @@ func (b *BlockedAll) AddNode(name string, count []byte) {
 	b.Add(of)
 }
 
-// maxNamed is how many nodes are named of those that have not answered.
+// maxNamed is the maximum number of silent nodes that are listed by name.
 const maxNamed = 10
 
-// Words say it in a sentence, or two.
+// Words describes the count in one or two sentences.
 func (b *BlockedAll) Words() string {
 	if b.Nodes == 0 && len(b.Silent)+b.Unasked == 0 {
-		return "no node has begun to crawl, and nothing waits"
+		return "no node has started to crawl, and no URLs are pending"
 	}
 	words := fmt.Sprintf("at %s %s", stats.Count(b.Nodes, "nodes"), b.Blocked.Words())
 	if b.Nodes == 0 {
-		words = "no node has said how many URLs that is"
+		words = "no node has counted the URLs"
 	}
 	if n := len(b.Silent); n > 0 {
 		some := strings.Join(b.Silent[:min(n, maxNamed)], ", ")

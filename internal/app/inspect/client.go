@@ -23,15 +23,15 @@ import (
 )
 
 const (
-	maxEndpoint = 4 << 10 // bytes of the file
-	maxLine     = 8 << 20 // bytes of a line of an answer
+	maxEndpoint = 4 << 10 // bytes of the endpoint file
+	maxLine     = 8 << 20 // bytes of a line of a response
 )
 
 var (
-	// ErrUnreachable is a server that is not there, or not any more: its crawl is just starting or ending, or was killed.
+	// ErrUnreachable means that no server answers: the crawl is just starting or ending, or was killed.
 	ErrUnreachable = errors.New("the crawl does not answer")
-	// ErrOtherMachine is a server on another machine.
-	ErrOtherMachine = errors.New("the crawl runs on another machine: look from there")
+	// ErrOtherMachine means that the server runs on another machine.
+	ErrOtherMachine = errors.New("the crawl runs on another machine: run this command there")
 )
 
 var (
@@ -43,17 +43,18 @@ var (
 	_ Controller   = (*Client)(nil)
 )
 
-// A Client asks a crawl that runs.
+// A Client queries a running crawl.
 type Client struct {
 	endpoint endpoint
 	http     *http.Client
 }
 
-// Dial reads the file of a server and sees whether it answers. The error is ErrUnreachable where it is worth asking again in a
-// moment.
+// Dial reads a server's endpoint file and checks that the server answers. With ErrUnreachable, it is worth trying
+// again.
 func Dial(ctx context.Context, file string) (*Client, error) {
 	c := &Client{http: &http.Client{Transport: &http.Transport{DisableCompression: true,
-		DialContext: (&net.Dialer{Timeout: 5 * time.Second}).DialContext, ResponseHeaderTimeout: time.Minute}}} // no proxy
+		// no proxy
+		DialContext: (&net.Dialer{Timeout: 5 * time.Second}).DialContext, ResponseHeaderTimeout: time.Minute}}}
 	if err := c.endpoint.read(file); err != nil {
 		return nil, err
 	}
@@ -64,92 +65,92 @@ func Dial(ctx context.Context, file string) (*Client, error) {
 	return c, resp.Body.Close()
 }
 
-// Close lets the connection go.
+// Close closes the connection.
 func (c *Client) Close() error {
 	c.http.CloseIdleConnections()
 	return nil
 }
 
-// read reads the file. It may have been written by a crawl on another machine, or by nobody who knows how.
+// read reads the file. A crawl on another machine may have written it, or another program.
 func (c *endpoint) read(name string) error {
 	text, err := vfs.ReadFile(vfs.OS, name, maxEndpoint)
 	if errors.Is(err, os.ErrNotExist) {
 		return ErrUnreachable
 	}
 	if err != nil {
-		return fmt.Errorf("read where the crawl can be asked: %w", err)
+		return fmt.Errorf("read the crawl's endpoint: %w", err)
 	}
 	if err := json.Unmarshal(text, c); err != nil {
-		return fmt.Errorf("%s does not say where the crawl can be asked: %w", name, err)
+		return fmt.Errorf("read the crawl's endpoint from %s: %w", name, err)
 	}
 	if c.Version != version {
-		return fmt.Errorf("%s: version %d: the crawl is another kumo's; look with that one", name, c.Version)
+		return fmt.Errorf("%s has version %d: use the kumo that runs the crawl", name, c.Version)
 	}
 	if host, err := os.Hostname(); err == nil && host != c.Host {
 		return fmt.Errorf("%w: on %s", ErrOtherMachine, c.Host)
 	}
 	if a, err := netip.ParseAddrPort(c.Address); err != nil || !a.Addr().IsLoopback() {
-		return fmt.Errorf("%s: %q is no address of this machine", name, c.Address)
+		return fmt.Errorf("%s: %q is not an address of this machine", name, c.Address)
 	}
 	return nil
 }
 
-// Status is Source's.
+// Status implements [Source].
 func (c *Client) Status(ctx context.Context) (*Status, error) {
 	return onlyValue(query[*Status](ctx, c, "status"))
 }
 
-// Explain is Source's.
+// Explain implements [Source].
 func (c *Client) Explain(ctx context.Context, u string) (*Explanation, error) {
 	return onlyValue(query[*Explanation](ctx, c, "explain", "url", u))
 }
 
-// Hosts is Source's.
+// Hosts implements [Source].
 func (c *Client) Hosts(ctx context.Context, n int) iter.Seq2[Host, error] {
 	return query[Host](ctx, c, "hosts", "n", strconv.Itoa(n))
 }
 
-// Queue is Source's.
+// Queue implements [Source].
 func (c *Client) Queue(ctx context.Context, host string, n int) iter.Seq2[Item, error] {
 	return query[Item](ctx, c, "queue", "host", host, "n", strconv.Itoa(n))
 }
 
-// Seen is Source's.
+// Seen implements [Source].
 func (c *Client) Seen(ctx context.Context, prefix string, n int) iter.Seq2[Known, error] {
 	return query[Known](ctx, c, "seen", "prefix", prefix, "n", strconv.Itoa(n))
 }
 
-// HostsFrom is Source's.
+// HostsFrom implements [Source].
 func (c *Client) HostsFrom(ctx context.Context, prefix, after string, n int) iter.Seq2[Host, error] {
 	return query[Host](ctx, c, "hosts-from", "prefix", prefix, "after", after, "n", strconv.Itoa(n))
 }
 
-// SeenFrom is Source's.
+// SeenFrom implements [Source].
 func (c *Client) SeenFrom(ctx context.Context, prefix, after string, n int) iter.Seq2[Known, error] {
 	return query[Known](ctx, c, "seen-from", "prefix", prefix, "after", after, "n", strconv.Itoa(n))
 }
 
-// Top is Source's.
+// Top implements [Source].
 func (c *Client) Top(ctx context.Context, n int, bySite bool) iter.Seq2[Important, error] {
 	return query[Important](ctx, c, "top", "n", strconv.Itoa(n), "sites", strconv.FormatBool(bySite))
 }
 
-// Curves is Curver's.
+// Curves implements [CurveReader].
 func (c *Client) Curves(ctx context.Context) (*stats.Curves, error) {
 	return onlyValue(query[*stats.Curves](ctx, c, "curves"))
 }
 
-// Blocked is Blocker's.
+// Blocked implements [BlockCounter].
 func (c *Client) Blocked(ctx context.Context, rules []string) (*Blocked, error) {
 	return post[*Blocked](ctx, c, "blocked", rules)
 }
 
-// Snapshot is Snapshooter's.
+// Snapshot implements [Snapshotter].
 func (c *Client) Snapshot(ctx context.Context, target string) iter.Seq2[Copied, error] {
 	return request[Copied](ctx, c, http.MethodPost, "snapshot", nil, "target", target)
 }
 
-// Set is Setter's.
+// Set implements [Setter].
 func (c *Client) Set(ctx context.Context, changes []Setting) ([]Setting, error) {
 	was, err := post[[]Setting](ctx, c, "set", changes)
 	if err != nil && err.Error() == ErrConflict.Error() {
@@ -158,29 +159,29 @@ func (c *Client) Set(ctx context.Context, changes []Setting) ([]Setting, error) 
 	return was, err
 }
 
-// Pause is Steerer's.
+// Pause implements [Controller].
 func (c *Client) Pause(ctx context.Context, on bool) error {
 	_, err := onlyValue(request[bool](ctx, c, http.MethodPost, "pause", nil, "on", strconv.FormatBool(on)))
 	return err
 }
 
-// Stop is Steerer's.
+// Stop implements [Controller].
 func (c *Client) Stop(ctx context.Context) error {
 	_, err := onlyValue(request[bool](ctx, c, http.MethodPost, "stop", nil))
 	return err
 }
 
-// Add is Steerer's.
+// Add implements [Controller].
 func (c *Client) Add(ctx context.Context, urls []string) (int, error) {
 	return post[int](ctx, c, "add", urls)
 }
 
-// query sends a question, whose fields are names and values in turn, and gives the answer's values as they come.
+// query sends a GET request and yields the values of the response as they arrive. fields alternates names and values.
 func query[T any](ctx context.Context, c *Client, verb string, fields ...string) iter.Seq2[T, error] {
 	return request[T](ctx, c, http.MethodGet, verb, nil, fields...)
 }
 
-// post sends a question with a body, and returns the answer's one value.
+// post sends a request with a body, and returns the single value of the response.
 func post[T any](ctx context.Context, c *Client, verb string, body any) (answer T, err error) {
 	text, err := json.Marshal(body)
 	if err != nil {
@@ -189,7 +190,7 @@ func post[T any](ctx context.Context, c *Client, verb string, body any) (answer 
 	return onlyValue(request[T](ctx, c, http.MethodPost, verb, text))
 }
 
-// onlyValue is the one value of an answer.
+// onlyValue returns the single value of a response.
 func onlyValue[T any](values iter.Seq2[T, error]) (value T, err error) {
 	for value, err := range values {
 		return value, err
@@ -197,7 +198,7 @@ func onlyValue[T any](values iter.Seq2[T, error]) (value T, err error) {
 	return value, ErrUnreachable
 }
 
-// request is ask by a method, with a body.
+// request is query with a given method and body.
 func request[T any](ctx context.Context, c *Client, method, verb string, body []byte,
 	fields ...string) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
@@ -215,7 +216,7 @@ func request[T any](ctx context.Context, c *Client, method, verb string, body []
 			err := json.Unmarshal(in.Bytes(), &l)
 			switch {
 			case err != nil:
-				err = fmt.Errorf("what answers at %s is not a crawl: %w", c.endpoint.Address, err)
+				err = fmt.Errorf("%s does not answer like a crawl: %w", c.endpoint.Address, err)
 			case l.Error == ErrIncomplete.Error():
 				err = ErrIncomplete
 			case l.Error != "":
@@ -227,7 +228,7 @@ func request[T any](ctx context.Context, c *Client, method, verb string, body []
 				return
 			}
 		}
-		yield(none, fmt.Errorf("%w: it ended while it was asked", ErrUnreachable))
+		yield(none, fmt.Errorf("%w: it ended during the request", ErrUnreachable))
 	}
 }
 
@@ -252,10 +253,10 @@ func (c *Client) send(ctx context.Context, method, verb string, fields []string,
 		return resp, nil
 	}
 	defer resp.Body.Close()
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10)) // it is only for the message
-	if resp.StatusCode == http.StatusUnauthorized {         // the file is of the moment before
-		return nil, fmt.Errorf("%w: what listens at %s says: %s", ErrUnreachable, c.endpoint.Address,
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10)) // only used in the error message
+	if resp.StatusCode == http.StatusUnauthorized {         // the endpoint file may be of an earlier run
+		return nil, fmt.Errorf("%w: the server at %s answers: %s", ErrUnreachable, c.endpoint.Address,
 			strings.TrimSpace(string(text)))
 	}
-	return nil, fmt.Errorf("ask the crawl: %s: %s", resp.Status, strings.TrimSpace(string(text)))
+	return nil, fmt.Errorf("query the crawl: %s: %s", resp.Status, strings.TrimSpace(string(text)))
 }

@@ -7,170 +7,169 @@ import (
 	"kumo/internal/base/stats"
 )
 
-// A Cluster is a crawl that several nodes share, as its registry has it at one time. Its fields in JSON stay what they
-// are; there may be more of them one day.
+// A Cluster is the state of a crawl of several nodes at one time. JSON members may be added, but are never changed.
 type Cluster struct {
 	Crawl string `json:"crawl"`
 	State string `json:"state"`         // waiting, running, paused, stopping or done
-	Why   string `json:"why,omitempty"` // of a stop that nobody asked for: limit
-	// too few servers run: why. What is said is what those that run have known last
+	Why   string `json:"why,omitempty"` // why it stopped by itself: limit
+	// Why too few servers are running; the rest is then the last known state.
 	Trouble string    `json:"trouble,omitempty"`
-	Since   time.Time `json:"since,omitzero"`    // the state, by the clock of who changed it
-	Time    time.Time `json:"time"`              // of this answer, by the clock of who asks
-	Epoch   uint64    `json:"epoch"`             // one more with each change of members
-	Settled bool      `json:"settled"`           // all members have all that is theirs
-	Control string    `json:"control,omitempty"` // the node that is the control unit, where there is to be one
-	// file all nodes; its pages are also those of nodes that have gone, and never fall
+	Since   time.Time `json:"since,omitzero"`    // time of the last state change, by the clock of its author
+	Time    time.Time `json:"time"`              // of this response, by the clock of the client
+	Epoch   uint64    `json:"epoch"`             // increases with each change of members
+	Settled bool      `json:"settled"`           // all members have received all their hosts
+	Control string    `json:"control,omitempty"` // the node that is the control unit, if the strategy has one
+	// Over all nodes. The pages include those of departed nodes, and never decrease.
 	Totals   Load                `json:"totals"`
-	Gone     Gone                `json:"gone"`  // what nodes have done that have gone
+	Gone     Gone                `json:"gone"`  // work of departed nodes
 	Nodes    []Node              `json:"nodes"` // by name
 	Settings map[string][]string `json:"settings,omitempty"`
-	Strategy string              `json:"strategy,omitempty"` // how hosts are shared; missing if no node has said it
-	Gathered *Gathered           `json:"gathered,omitempty"` // where there is no centre that knows all nodes
-	Changes  []Change            `json:"changes,omitempty"`  // what people have had the crawl do, the newest last
-	// what has happened to the nodes, as they have it, the newest last
+	Strategy string              `json:"strategy,omitempty"` // how hosts are assigned; empty if no node has reported it
+	Gathered *Gathered           `json:"gathered,omitempty"` // only for a mesh crawl
+	Changes  []Change            `json:"changes,omitempty"`  // user actions, newest last
+	// Events that the nodes recorded, newest last.
 	Events []NodeEvent `json:"events,omitempty"`
 }
 
-// A NodeEvent is something that has happened to the nodes.
+// A NodeEvent is an event in the life of the nodes.
 type NodeEvent struct {
-	Time time.Time `json:"time"` // by the clock of the node that has noted it
+	Time time.Time `json:"time"` // by the clock of the node that recorded it
 	What string    `json:"what"`
 }
 
-// A Change is what somebody has had all nodes do.
+// A Change is a user's action on the crawl.
 type Change struct {
-	Time time.Time `json:"time"` // by the clock of who did
+	Time time.Time `json:"time"` // by the user's clock
 	By   string    `json:"by,omitempty"`
 	What string    `json:"what"`
 }
 
-// A ClusterSource answers for a crawl of several nodes, and has all of them do something.
+// A ClusterSource answers queries about a crawl of several nodes, and controls it.
 type ClusterSource interface {
 	Cluster(ctx context.Context) (*Cluster, error)
-	Started(ctx context.Context) (settings map[string][]string, err error) // nil: the crawl was not started yet
-	// BlockedAll counts what rules would leave out at all nodes that answer within a few seconds.
+	Started(ctx context.Context) (settings map[string][]string, err error) // nil: not started yet
+	// BlockedAll counts the pending URLs that the rules would exclude, on all nodes that answer within a few seconds.
 	BlockedAll(ctx context.Context, rules []string) (*BlockedAll, error)
 	As(by string) ClusterController
 	Close() error
 }
 
-// A ClusterController has all nodes do something for somebody, whose name is noted.
+// A ClusterController controls all nodes on behalf of a named user.
 type ClusterController interface {
 	Controller
-	// Tune changes settings: those that f returns, which is told those there are and may be called again.
+	// Tune changes settings to those that f returns. f receives the current settings and may be called again.
 	Tune(ctx context.Context, f func(now map[string][]string) ([]Setting, error)) error
 }
 
-// Gathered says how sums have come about where there is no centre: the nodes have added them up, over a tree. Of many
-// nodes only some are listed.
+// Gathered describes how the totals of a mesh crawl were computed: the nodes summed them over a tree. In a large crawl
+// only some nodes are listed.
 type Gathered struct {
 	By      string  `json:"by"`      // the node that was asked
-	Nodes   int     `json:"nodes"`   // that have answered
-	Missing int     `json:"missing"` // parts of the space of ids for which nobody has answered
-	Idle    int     `json:"idle"`    // nodes that have nothing to fetch
-	Age     float64 `json:"age"`     // seconds since all was added up
-	Took    float64 `json:"took"`    // seconds that this took: nodes have spoken at different times within
+	Nodes   int     `json:"nodes"`   // nodes that answered
+	Missing int     `json:"missing"` // parts of the ID space without an answer
+	Idle    int     `json:"idle"`    // nodes with nothing to fetch
+	Age     float64 `json:"age"`     // seconds since the sums were computed
+	Took    float64 `json:"took"`    // seconds that computing them took; nodes reported at different times within
 }
 
-// Gone is what was done by nodes that are none any more: dead ones, whose hosts others have, and those that have left.
+// Gone counts the work of former members: dead nodes, whose hosts others have taken over, and nodes that left.
 type Gone struct {
 	Nodes int   `json:"nodes"`
 	Pages int64 `json:"pages"`
-	// file the pages, those that are fetched again: their records were lost with a node's disk
+	// Of the pages, those that are fetched again because their records were lost with a node's disk.
 	Again int64 `json:"again,omitempty"`
 }
 
-// A Node is one of a cluster's nodes, as it has told with its lease.
+// A Node is a node of a cluster, as reported in its lease.
 type Node struct {
-	Node    string    `json:"node"` // its identity: the name, "~" and its life
+	Node    string    `json:"node"` // its identity: the name, "~" and its incarnation
 	Name    string    `json:"name"`
 	Is      NodeRole  `json:"is"`
 	Slot    int       `json:"slot"` // in the table of logical nodes; -1: none
-	Age     float64   `json:"age"`  // seconds since it has told this, if its clock is right
+	Age     float64   `json:"age"`  // seconds since the report, if the node's clock is right
 	Clock   time.Time `json:"clock,omitzero"`
 	Version string    `json:"version,omitempty"`
 	Address string    `json:"address,omitempty"`
-	Epoch   uint64    `json:"epoch"`       // that it knows
-	Idle    bool      `json:"idle"`        // it has nothing to fetch
-	Slips   int64     `json:"slips"`       // requests to whose end its lease did not last, since its start
-	Moved   int64     `json:"hosts_moved"` // hosts that have come from other nodes, since its start
+	Epoch   uint64    `json:"epoch"`       // that the node knows
+	Idle    bool      `json:"idle"`        // nothing to fetch
+	Slips   int64     `json:"slips"`       // requests that outlived the lease, since the node's start
+	Moved   int64     `json:"hosts_moved"` // hosts received from other nodes, since the node's start
 
-	// for so many seconds it has reached no host of the web, and fetches nothing
+	// Seconds for which the node has reached no host on the web; it then fetches nothing.
 	CutOff    float64 `json:"cut_off,omitempty"`
 	CutOffWhy string  `json:"cut_off_why,omitempty"` // the last error
 
-	EndsIn   float64 `json:"ends_in_at_least,omitempty"` // seconds until what waits there is done; 0: not known
-	Growth   float64 `json:"queue_growth,omitempty"`     // URLs a second that wait more; negative: less
-	Forecast string  `json:"forecast,omitempty"`         // the same in words
+	EndsIn   float64 `json:"ends_in_at_least,omitempty"` // seconds until its queue is empty, at least; 0: unknown
+	Growth   float64 `json:"queue_growth,omitempty"`     // growth of its queue in URLs per second
+	Forecast string  `json:"forecast,omitempty"`         // EndsIn and Growth in words
 
-	// for so many seconds nothing was answered though URLs wait: the kind of reason, why, and what to do
+	// Seconds without any response although URLs are pending; the kind of cause, the cause, and a remedy.
 	Stalled   float64 `json:"stalled,omitempty"`
 	StalledBy string  `json:"stalled_by,omitempty"`
 	StallWhy  string  `json:"stall_why,omitempty"`
 	StallDo   string  `json:"stall_do,omitempty"`
 
-	Uploads *stats.Uploads `json:"uploads,omitempty"` // of its record files to a place, if they go to one
+	Uploads *stats.Uploads `json:"uploads,omitempty"` // of its record files to a storage location, if it has one
 
 	Load
-	*Facts            // where a control unit says whose hosts are
-	*Peering          // where there is no centre
-	Machine  *Machine `json:"machine,omitempty"` // what it has to crawl with, where the strategy asks
+	*Facts            // for strategies with a control unit
+	*Peering          // for a mesh crawl
+	Machine  *Machine `json:"machine,omitempty"` // its resources, if the strategy needs them
 }
 
-// Peering is what a node tells of itself and others where there is no centre.
+// Peering is the part of a report that is specific to a mesh crawl.
 type Peering struct {
-	ID        string `json:"id"`        // its point in the space of ids, as hexadecimal digits
-	Peers     int    `json:"peers"`     // nodes that it is connected with
-	Level     int    `json:"level"`     // of load, in blocks of URLs: positive where it has too much
-	Delegated int    `json:"delegated"` // hosts of its own that others fetch
+	ID        string `json:"id"`        // its position in the ID space, in hexadecimal
+	Peers     int    `json:"peers"`     // connected nodes
+	Level     int    `json:"level"`     // load relative to others, in blocks of URLs; positive: too high
+	Delegated int    `json:"delegated"` // its own hosts that other nodes fetch
 	Guests    int    `json:"guests"`    // hosts of others that it fetches
-	// for so many seconds it has been without other nodes, all of which it has lost
+	// Seconds since it lost contact with all other nodes.
 	Alone float64 `json:"alone,omitempty"`
 }
 
-// Facts are what a node tells of hosts where a control unit says whose they are.
+// Facts is the part of a report that is specific to strategies with a control unit.
 type Facts struct {
 	Leads     bool    `json:"leads"`      // it is the control unit
-	TimeoutMS float64 `json:"timeout_ms"` // for a connection to a host that is tried for the first time
+	TimeoutMS float64 `json:"timeout_ms"` // for a first connection to a host
 	Owned     int     `json:"owned"`      // hosts
-	Parked    int     `json:"parked"`     // of these, those that it is not known to reach
-	Unsettled int     `json:"unsettled"`  // hosts of which it does not know yet whose they are, or that it tries
+	Parked    int     `json:"parked"`     // of these, hosts that the node is not known to reach
+	Unsettled int     `json:"unsettled"`  // hosts whose owner is not known yet, or that the node is probing
 	Quota     *Quota  `json:"quota,omitempty"`
 }
 
-// A Standing is what a node is to the others.
+// A NodeRole is the status of a node in the cluster.
 type NodeRole string
 
-// The standings.
+// The roles.
 const (
-	NodeWaiting NodeRole = "waiting" // for the start of the crawl
-	NodeJoining NodeRole = "joining" // others know of it, and nothing is its own yet
+	NodeWaiting NodeRole = "waiting" // waits for the start of the crawl
+	NodeJoining NodeRole = "joining" // known to others, but owns nothing yet
 	NodeMember  NodeRole = "member"
-	NodeLeaving NodeRole = "leaving" // it hands over what it has
-	NodeDead    NodeRole = "dead"    // others hand over what it had
-	NodeLeft    NodeRole = "left"    // it has handed over all it had; its lease has not ended yet
+	NodeLeaving NodeRole = "leaving" // transfers its hosts to others
+	NodeDead    NodeRole = "dead"    // others recover its hosts
+	NodeLeft    NodeRole = "left"    // has transferred all its hosts; its lease has not ended yet
 )
 
-// A Load is what nodes have to do, and have done.
+// A Load describes pending and completed work.
 type Load struct {
-	Pages    int64   `json:"pages"`     // since the identity began, all runs
-	Rate     float64 `json:"rate"`      // pages a second, over the last seconds
-	Hosts    int     `json:"hosts"`     // owned, where URLs wait or are under way
+	Pages    int64   `json:"pages"`     // by this identity, all runs
+	Rate     float64 `json:"rate"`      // pages per second, over the last seconds
+	Hosts    int     `json:"hosts"`     // owned hosts with pending or active URLs
 	Waiting  int     `json:"waiting"`   // URLs
 	Known    int     `json:"known"`     // URLs
-	Outbox   int     `json:"outbox"`    // links that other nodes have yet to take
+	Outbox   int     `json:"outbox"`    // links not yet accepted by other nodes
 	InFlight int     `json:"in_flight"` // requests
-	Lag      int64   `json:"lag"`       // bytes of the journal that are not shipped
+	Lag      int64   `json:"lag"`       // bytes of the journal not yet replicated
 
-	// Bytes that went over the bus since the process began: messages to other nodes, the shipped journal, leases and the
-	// like.
+	// Bytes sent over the bus since the process started: messages to other nodes, the replicated journal, and values of
+	// the registry such as leases.
 	MessageBytes  int64 `json:"message_bytes"`
 	ShippedBytes  int64 `json:"shipped_bytes"`
 	RegistryBytes int64 `json:"registry_bytes"`
 }
 
-// Add adds another's.
+// Add adds another load.
 func (l *Load) Add(o Load) {
 	l.Pages += o.Pages
 	l.Rate += o.Rate

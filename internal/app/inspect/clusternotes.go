@@ -9,7 +9,7 @@ import (
 	"kumo/internal/base/stats"
 )
 
-// LastHeard says when a node was heard of last.
+// LastHeard describes when the last report of any node was received.
 func (c *Cluster) LastHeard() string {
 	age := -1.0
 	for i := range c.Nodes {
@@ -23,7 +23,7 @@ func (c *Cluster) LastHeard() string {
 	return fmt.Sprintf("%.0f s ago", age)
 }
 
-// HasLeader reports whether one node says whose hosts are.
+// HasLeader reports whether one node assigns the hosts.
 func (c *Cluster) HasLeader() bool {
 	for i := range c.Nodes { // there may be many, and they are large
 		if c.Nodes[i].Facts != nil {
@@ -33,7 +33,7 @@ func (c *Cluster) HasLeader() bool {
 	return false
 }
 
-// LeaderWord is what the node is called that says whose hosts are.
+// LeaderWord returns the strategy's name for the node that assigns the hosts.
 func (c *Cluster) LeaderWord() string {
 	if c.Strategy == balance {
 		return "master"
@@ -43,8 +43,7 @@ func (c *Cluster) LeaderWord() string {
 
 const balance = "balance"
 
-// Forecast is what is to be expected of the crawl: what the node says that takes longest, and whether more waits
-// with each second at all nodes together.
+// Forecast describes when the crawl ends, by the slowest node, and whether the queue of all nodes grows.
 func (c *Cluster) Forecast() string {
 	var last *Node
 	growth := 0.0
@@ -62,17 +61,17 @@ func (c *Cluster) Forecast() string {
 	}
 	text := fmt.Sprintf("ends: %s (%s)", last.Forecast, last.Name)
 	if len(c.Nodes) > 1 && growth >= 0.1 {
-		text += fmt.Sprintf("; of all nodes %.1f URLs a second more wait", growth)
+		text += fmt.Sprintf("; queue: +%.1f URLs/s (all nodes)", growth)
 	}
 	return text
 }
 
 const (
-	maxSkew     = 5  // seconds that clocks may differ by
-	silentAfter = 20 // seconds after which a node that was not heard of is worth a word
+	maxSkew     = 5  // tolerated clock difference in seconds
+	silentAfter = 20 // seconds without a report after which a node is mentioned
 )
 
-// Notes are what is out of the ordinary.
+// Notes describes unusual conditions.
 func (c *Cluster) Notes() (all []string) {
 	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	for i := range c.Nodes {
@@ -80,19 +79,20 @@ func (c *Cluster) Notes() (all []string) {
 		switch {
 		case n.Is == NodeLeft:
 		case n.Is == NodeDead:
-			say("%s was given up: the others take over what it had", n.Node)
+			say("%s was declared dead: the other nodes take over its hosts", n.Node)
 		case n.Clock.IsZero():
 		case n.Age < -maxSkew:
-			say("the clock of %s is %.0f s ahead of this machine's: let all machines ask a time server", n.Name, -n.Age)
-		case n.IsSilent() && c.Trouble == "": // then nobody is heard of
-			say("%s was not heard of for %.0f s: it is dead or cut off, or its clock is behind this machine's", n.Name, n.Age)
+			say("the clock of %s is %.0f s ahead of this machine's: synchronize the clocks of all machines (NTP)", n.Name,
+				-n.Age)
+		case n.IsSilent() && c.Trouble == "": // then no node is heard from
+			say("no report from %s for %.0f s: it is dead or disconnected, or its clock is behind this machine's", n.Name, n.Age)
 		}
 		if n.CutOff > 0 && n.Is != NodeDead {
-			say("%s reaches nothing on the web for %.0f s, waits, and fetches nothing until it does: %s", n.Name, n.CutOff,
+			say("%s has reached no host on the web for %.0f s, and fetches nothing until it does: %s", n.Name, n.CutOff,
 				n.CutOffWhy)
 		}
 		if n.Stalled > 0 && n.CutOff == 0 && n.Is == NodeMember {
-			say("%s is STALLED: nothing was answered for %.0f s: %s; what to do: %s", n.Name, n.Stalled, n.StallWhy,
+			say("%s is STALLED: no response for %.0f s: %s; what to do: %s", n.Name, n.Stalled, n.StallWhy,
 				n.StallDo)
 		}
 		if n.Uploads != nil && n.Uploads.Why != "" && n.Is != NodeDead {
@@ -102,33 +102,33 @@ func (c *Cluster) Notes() (all []string) {
 			say("%s: place: %s", n.Name, n.Uploads.State.MissingHint())
 		}
 		if n.Peering != nil && n.Alone > 0 {
-			say("%s has lost all other nodes %.0f s ago: until one answers it goes on alone", n.Name, n.Alone)
+			say("%s lost contact with all other nodes %.0f s ago and continues alone until one answers", n.Name, n.Alone)
 		}
 		if n.Slips > 0 {
-			say("%s has ended %d requests later than its lease", n.Name, n.Slips)
+			say("%s had %d requests that ended after its lease", n.Name, n.Slips)
 		}
 	}
 	atWork := func(n Node) bool { return n.Facts != nil && n.Is == NodeMember }
 	if c.Control == "" && slices.ContainsFunc(c.Nodes, atWork) {
-		say("no node is known to be the %s: one of three members takes its place within seconds; new hosts wait until then",
+		say("no node is known to be the %s: one of three members takes over within seconds; new hosts wait until then",
 			c.LeaderWord())
 	}
 	if g := c.Gathered; g != nil && g.Missing > 0 {
-		say("%d %s of the space of ids: nodes that have just died, or are cut off; what they have is not in the sums",
+		say("%d %s of the ID space: nodes that have just died or are disconnected; the sums do not include them",
 			g.Missing, stats.Either(g.Missing, "node has not answered for its part",
 				"nodes have not answered for their parts"))
 	}
 	if c.Gone.Again > 0 {
-		say("%s of nodes that were lost %s fetched again: their records had not reached a place",
+		say("%s of lost nodes %s fetched again: their records had not been uploaded",
 			stats.Count(c.Gone.Again, "pages"), stats.Either(c.Gone.Again, "is", "are"))
 	}
 	if versions := c.Versions(); len(versions) > 1 {
-		say("the nodes are of several versions of kumo: %s", strings.Join(versions, ", "))
+		say("the nodes run several versions of kumo: %s", strings.Join(versions, ", "))
 	}
 	return all
 }
 
-// Versions are those of kumo that the nodes are of.
+// Versions returns the versions of kumo that the nodes run.
 func (c *Cluster) Versions() []string {
 	all := map[string]bool{}
 	for i := range c.Nodes {
@@ -139,7 +139,7 @@ func (c *Cluster) Versions() []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// IsSilent reports whether a node that should be was not heard of for a while.
+// IsSilent reports whether a live node has not reported for a while.
 func (n *Node) IsSilent() bool {
 	return !n.Clock.IsZero() && n.Age > silentAfter && n.Is != NodeLeft && n.Is != NodeDead
 }

@@ -7,12 +7,12 @@ import (
 	"kumo/internal/base/stats"
 )
 
-// A Column is one of the table of nodes.
+// A Column is a column of the table of nodes.
 type Column struct {
 	Head string
 	Of   func(n *Node) string
-	Sum  func(c *Cluster) string // nil: none
-	// file columns that do not fit, those with the greatest number are left out first; 0: stays
+	Sum  func(c *Cluster) string // nil: no sum
+	// Columns with the greatest number are dropped first if the table is too wide; 0: never.
 	DropOrder int
 }
 
@@ -21,7 +21,7 @@ func loadColumn(head string, less int, of func(l *Load) string) Column {
 		func(c *Cluster) string { return of(&c.Totals) }, less}
 }
 
-// Columns are those of a table of the nodes, as the strategy has them.
+// Columns returns the columns of a table of nodes for the crawl's strategy.
 func (c *Cluster) Columns() []Column {
 	all := []Column{
 		loadColumn("pages", 0, func(l *Load) string { return fmt.Sprint(l.Pages) }),
@@ -62,7 +62,7 @@ func (c *Cluster) Columns() []Column {
 	return append(all, Column{"heard", lastHeard, nil, 4})
 }
 
-// factColumn is a column of what a strategy tells; of those that are dead nothing is true any more.
+// factColumn returns a column of Facts. It is empty for dead nodes, whose facts no longer hold.
 func factColumn(head string, less int, of func(f *Facts) int) Column {
 	one := func(n *Node) string {
 		if n.Facts == nil {
@@ -81,7 +81,7 @@ func factColumn(head string, less int, of func(f *Facts) int) Column {
 	}, less}
 }
 
-// optionalColumn is a column without a sum of a part of what nodes tell, which some do not.
+// optionalColumn returns a column without a sum for a part of the report that some nodes lack.
 func optionalColumn[T any](head string, less int, part func(*Node) *T, of func(*T) string) Column {
 	return Column{head, func(n *Node) string {
 		if x := part(n); x != nil {
@@ -91,7 +91,7 @@ func optionalColumn[T any](head string, less int, part func(*Node) *T, of func(*
 	}, nil, less}
 }
 
-// quotaColumn is a column of what the master has told a node.
+// quotaColumn returns a column of the quota that the master assigned to a node.
 func quotaColumn(head string, less int, of func(q *Quota) string) Column {
 	return optionalColumn(head, less, func(n *Node) *Quota {
 		if n.Facts == nil {
@@ -101,7 +101,7 @@ func quotaColumn(head string, less int, of func(q *Quota) string) Column {
 	}, of)
 }
 
-// quotaError is how far the node's last predictions were off.
+// quotaError returns the error of the node's recent predictions.
 func quotaError(q *Quota) string {
 	if q.Error == nil {
 		return "?"
@@ -109,7 +109,7 @@ func quotaError(q *Quota) string {
 	return fmt.Sprintf("%.0f %%", 100**q.Error)
 }
 
-// peeringColumn is a column of what a node tells where there is no centre.
+// peeringColumn returns a column of Peering.
 func peeringColumn(head string, less int, of func(p *Peering) int) Column {
 	return optionalColumn(head, less, func(n *Node) *Peering { return n.Peering }, func(p *Peering) string {
 		return fmt.Sprint(of(p))

@@ -6,123 +6,125 @@ import (
 	"kumo/internal/content/policy"
 )
 
-// An Explanation is what became of one URL. What is not known, or does not apply, is left out.
+// An Explanation describes the state and history of one URL. Unknown and inapplicable parts are empty.
 type Explanation struct {
-	URL     string  `json:"url"` // as the crawl has it: canonical, by its rules
+	URL     string  `json:"url"` // in the crawl's canonical form
 	Fate    Outcome `json:"fate"`
-	Running bool    `json:"running"` // the crawl runs
-	// onlyValue the crawl's files are there, and not its state: what is in no file is not known
+	Running bool    `json:"running"` // the crawl is running
+	// Only the crawl's files are available, not its state; the rest is unknown.
 	Files bool `json:"files_only,omitempty"`
-	// the crawl's disk has not answered for so long, in nanoseconds: what it has is missing here
+	// Nanoseconds for which the disk has not answered; its data is missing here.
 	Unread time.Duration `json:"unread,omitempty"`
-	// the crawl's files are being gone through for the first time: what they have may be missing for a moment
+	// The crawl's files are being indexed for the first time; their data may still be missing.
 	Reading bool   `json:"reading,omitempty"`
 	Known   *Known `json:"known,omitempty"`
-	From    string `json:"from,omitempty"` // the page whose link brought it in
+	From    string `json:"from,omitempty"` // the page with the link by which it was found
 	Seed    bool   `json:"seed,omitempty"` // the user named it
 
 	Scope  Scope   `json:"scope"`
 	Robots *Robots `json:"robots,omitempty"`
 
 	Waits *Item `json:"waits,omitempty"`
-	// in its host's queue, from 1; 0 if it is under way, or behind the first 10,000
+	// Position in its host's queue, from 1; 0 if it is being fetched, or not among the first 10,000.
 	Place   int    `json:"place,omitempty"`
 	Active  bool   `json:"active,omitempty"`
 	Host    *Host  `json:"host,omitempty"`
-	GivenUp string `json:"given_up,omitempty"` // why its host was given up for this run
+	GivenUp string `json:"given_up,omitempty"` // why its host was abandoned for this run
 
-	Claiming  bool `json:"claiming,omitempty"`  // a link to it waits until those who remember its host have it
-	Elsewhere bool `json:"elsewhere,omitempty"` // another node is the one to fetch it
+	Claiming  bool `json:"claiming,omitempty"`  // a link to it waits for an answer of the nodes that remember its host
+	Elsewhere bool `json:"elsewhere,omitempty"` // another node fetches it
 
-	// visits of pages with unread links; the URL may be one of them
+	// Visits of pages with unread links; the URL may be one of them.
 	LinksCut int64 `json:"links_cut,omitempty"`
 
-	Overrides []policy.Applied `json:"overrides,omitempty"` // what it has in place of the crawl's settings, and by which
+	// settings that override those of the crawl, with their source
+	Overrides []policy.Applied `json:"overrides,omitempty"`
 
 	Ranking *Ranking `json:"ranking,omitempty"`
 
 	Page *Page `json:"page,omitempty"`
-	// its first visit's, which says who brought it in where a later one's does not
+	// The first visit, which names the linking page even if later visits do not.
 	First   *Page `json:"-"`
 	Skipped *Skip `json:"skipped,omitempty"` // its last line in skipped.jsonl
-	Aside   *Skip `json:"aside,omitempty"`   // why it is set aside
-	Merge   *Skip `json:"merge,omitempty"`   // what the next merge takes in or, with a rule, sets aside, if it is news
+	Aside   *Skip `json:"aside,omitempty"`   // why it is deferred
+	// a pending link; at the next merge, the URL is admitted if new, or deferred if Rule is set
+	Merge *Skip `json:"merge,omitempty"`
 }
 
-// A Fate is how things stand with a URL.
+// An Outcome is the state of a URL in a crawl.
 type Outcome string
 
-// The fates.
+// The outcomes.
 const (
-	Unknown     Outcome = "unknown"       // nobody has met it
+	Unknown     Outcome = "unknown"       // never found
 	OutOfScope  Outcome = "out of scope"  // links to it are only counted
-	Waiting     Outcome = "waiting"       // for its turn at its host
-	Parked      Outcome = "parked"        // its host's robots.txt comes first
-	Retry       Outcome = "to be retried" // it was visited, without success
-	InFlight    Outcome = "under way"     // just being visited
-	Undecided   Outcome = "undecided"     // it may have been met before: the next merge of known URLs tells
+	Waiting     Outcome = "waiting"       // in its host's queue
+	Parked      Outcome = "parked"        // waits for its host's robots.txt
+	Retry       Outcome = "to be retried" // visited without success
+	InFlight    Outcome = "under way"     // being visited
+	Undecided   Outcome = "undecided"     // possibly known: the next merge of known URLs decides
 	Fetched     Outcome = "fetched"
-	Redirected  Outcome = "redirected"     // fetched, and leads elsewhere
-	Duplicate   Outcome = "duplicate"      // a page, and the same as one before, which it refers to
-	Error       Outcome = "error"          // fetched, but the answer is no page: its status says that there is an error
-	Failed      Outcome = "failed"         // for good
+	Redirected  Outcome = "redirected"     // fetched, redirects elsewhere
+	Duplicate   Outcome = "duplicate"      // a page with the same content as an earlier one, which its record refers to
+	Error       Outcome = "error"          // fetched with an error status
+	Failed      Outcome = "failed"         // permanently
 	Abandoned   Outcome = "given up"       // with its host, until the next run
-	Deferred    Outcome = "set aside"      // by a rule that speaks of links: a better one may still bring it in
+	Deferred    Outcome = "set aside"      // by a rule on links: a better link may still admit it
 	Excluded    Outcome = "left out"       // by a rule
-	Unaccounted Outcome = "in between"     // known, and no file or queue has it at this moment
-	Claiming    Outcome = "being claimed"  // a link to it waits until those who remember its host have it
-	Elsewhere   Outcome = "another node's" // which is the one to fetch it
-	Unread      Outcome = "not read"       // the disk has not answered, or files are being read, and memory does not have it
+	Unaccounted Outcome = "in between"     // known, but currently in no file or queue
+	Claiming    Outcome = "being claimed"  // a link to it waits for an answer of the nodes that remember its host
+	Elsewhere   Outcome = "another node's" // fetched by another node
+	Unread      Outcome = "not read"       // not in memory; the disk has not answered, or files are still being indexed
 )
 
-// A Scope is what the crawl's rules say of a URL that a seed links to now.
+// A Scope is the decision of the current rules on a link from a seed to the URL.
 type Scope struct {
 	In   bool   `json:"in"`
 	Rule string `json:"rule"`
 	Why  string `json:"why"`
 }
 
-// Robots is what robots.txt says of a URL.
+// Robots is the decision of robots.txt on a URL.
 type Robots struct {
-	Ignored bool      `json:"ignored,omitempty"` // the crawl does not ask
+	Ignored bool      `json:"ignored,omitempty"` // the crawl does not obey robots.txt
 	File    string    `json:"file,omitempty"`    // after redirects
-	Time    time.Time `json:"time,omitzero"`     // when it was fetched
+	Time    time.Time `json:"time,omitzero"`     // time of the fetch
 	Allowed bool      `json:"allowed"`
-	Line    int       `json:"line,omitempty"` // the number of the line that decides
-	Text    string    `json:"text,omitempty"` // that line
+	Line    int       `json:"line,omitempty"` // number of the deciding line
+	Text    string    `json:"text,omitempty"` // the deciding line
 }
 
-// A Page is what was fetched. All but time, status and digest are those of its line in pages.jsonl, and lack without.
+// A Page is a visit. Time, Status and Digest are always set; the other fields come from pages.jsonl, if there is one.
 type Page struct {
 	Time     time.Time `json:"time"`
-	Status   int       `json:"status"` // 0: there was no answer
+	Status   int       `json:"status"` // 0: no response
 	Type     string    `json:"type,omitempty"`
 	Bytes    int64     `json:"bytes,omitempty"`
 	Digest   string    `json:"digest,omitempty"`
-	Final    string    `json:"final,omitempty"`     // where it redirects to
-	Revisit  string    `json:"revisit,omitempty"`   // the URL whose record has the same payload
-	LinksCut string    `json:"links_cut,omitempty"` // the limit that left links of it unread: memory, entries, length
-	// what a visit after the first has found: changed, unchanged, gone, trouble
+	Final    string    `json:"final,omitempty"`     // target of the redirect
+	Revisit  string    `json:"revisit,omitempty"`   // URL of the record with the same payload
+	LinksCut string    `json:"links_cut,omitempty"` // the limit that left links unread: memory, entries, length
+	// Result of a visit after the first: changed, unchanged, gone, trouble.
 	Recrawl string `json:"recrawl,omitempty"`
 	From    string `json:"from,omitempty"`
 	Depth   int    `json:"depth"`
-	WARC    string `json:"warc,omitempty"` // file below warc/, ".open" behind its name until it is closed
+	WARC    string `json:"warc,omitempty"` // file below warc/, with ".open" appended until it is closed
 	Offset  int64  `json:"offset"`
 }
 
-// A Ranking is how important a URL is.
+// A Ranking is the importance of a URL.
 type Ranking struct {
 	Order      string   `json:"order"`
 	Importance float64  `json:"importance"`
-	ByLinks    bool     `json:"by_links"`        // the order goes by links that were found
-	Rules      []string `json:"rules,omitempty"` // of --prefer that match it
-	// by what importance is multiplied where the URL waits, by such rules and a sitemap's priority as they were when it
-	// was found; 0: by nothing
+	ByLinks    bool     `json:"by_links"`        // the order is based on links
+	Rules      []string `json:"rules,omitempty"` // matching rules of --prefer
+	// Factor by which the importance of a pending URL is multiplied, from the rules and the sitemap priority at the
+	// time it was found; 0: none.
 	Factor  float64 `json:"factor,omitempty"`
-	Sitemap bool    `json:"sitemap,omitempty"` // a part of Factor is a sitemap's
+	Sitemap bool    `json:"sitemap,omitempty"` // a sitemap contributed to Factor
 }
 
-// A Skip is why a URL was left out.
+// A Skip is the reason why a URL was excluded.
 type Skip struct {
 	Rule  string    `json:"rule,omitempty"`
 	Why   string    `json:"why,omitempty"`
@@ -131,13 +133,13 @@ type Skip struct {
 	Time  time.Time `json:"time,omitzero"`
 }
 
-// SetOutcome sets the fate, which follows from the rest, and who brought the URL in.
+// SetOutcome derives the outcome, the linking page, and whether the URL is a seed from the other fields.
 func (x *Explanation) SetOutcome() {
 	x.Fate = x.outcome()
 	if x.Fate != Unknown {
 		x.LinksCut = 0
 	}
-	named := true // what is met without a page that names it is a seed
+	named := true // a URL without a linking page is a seed
 	switch {
 	case x.Waits != nil:
 		x.From = x.Waits.From
@@ -158,7 +160,7 @@ func (x *Explanation) SetOutcome() {
 	x.Seed = named && x.From == "" && x.mayBeSeed()
 }
 
-// mayBeSeed is false where a visit that was made again hides who brought the URL in.
+// mayBeSeed returns false if a repeated visit hides the linking page.
 func (x *Explanation) mayBeSeed() bool {
 	answered := x.Page != nil && x.Page.Status != 0
 	return (x.First != nil || !answered) && (x.Known == nil || x.Known.Depth == 0)
@@ -195,7 +197,7 @@ func (x *Explanation) outcome() Outcome {
 	return Unread
 }
 
-// outcomeUnseen is the fate of what no queue and no file has.
+// outcomeUnseen returns the outcome of a URL that is in no queue and no file.
 func (x *Explanation) outcomeUnseen() Outcome {
 	switch {
 	case x.Known == nil && x.Scope.Rule == "scope" && !x.Scope.In:

@@ -15,31 +15,30 @@ import (
 	"kumo/internal/state/statefile"
 )
 
-// A View is a crawl in a folder, as who looks at it from outside finds it: what its Source answers, with what the
-// crawl's files say.
+// A View combines the answers of a Source with the data in the crawl's files.
 type View struct {
 	Source
 	dir           string
-	disk          vfs.FS // with the crawl's files as they count
+	disk          vfs.FS // with the committed contents of the files
 	running       bool
-	filesOnly     bool // there is nothing but the crawl's files
+	filesOnly     bool // the state is not available
 	lines         *LineIndex
-	lastLineQuery atomic.Int64 // Unix time, in nanoseconds, at which lines were looked for last
+	lastLineQuery atomic.Int64 // Unix time in nanoseconds of the last search for lines
 	close         func() error
 }
 
-// NewView makes the view of the crawl in dir. Close calls close.
+// NewView returns a view of the crawl in dir. Close calls close.
 func NewView(src Source, dir string, disk vfs.FS, running bool, close func() error) *View {
 	return &View{Source: src, dir: dir, disk: disk, running: running, close: close}
 }
 
-// FilesOnly says that the crawl's files are there and its state is not, so that it does not know what they say.
+// FilesOnly marks a view of a crawl whose state is not available.
 func (v *View) FilesOnly() *View {
 	v.filesOnly = true
 	return v
 }
 
-// LastLineQuery is when lines of the crawl's files were looked for last; zero if never.
+// LastLineQuery returns the time of the last search in the crawl's files; zero if there was none.
 func (v *View) LastLineQuery() (t time.Time) {
 	if at := v.lastLineQuery.Load(); at != 0 {
 		t = time.Unix(0, at)
@@ -50,16 +49,16 @@ func (v *View) LastLineQuery() (t time.Time) {
 // Running reports whether the crawl runs, in a process of its own.
 func (v *View) Running() bool { return v.running }
 
-// Close ends the view.
+// Close closes the view.
 func (v *View) Close() error { return v.close() }
 
 const (
-	viewTries = 5                      // at a URL that is just going from one place to another
-	pageTries = 2                      // for a page, which can be asked for again
-	viewPause = 100 * time.Millisecond // lines are in the files after a commit
+	viewTries = 5                      // for a URL that is just changing state
+	pageTries = 2                      // for a web page, which the user can reload
+	viewPause = 100 * time.Millisecond // lines appear in files after a commit
 )
 
-// Explain says what became of a URL, with what the crawl's files say of it.
+// Explain describes a URL's state, including the data in the crawl's files.
 func (v *View) Explain(ctx context.Context, url string) (*Explanation, error) {
 	tries := viewTries
 	if v.lines != nil {
@@ -71,7 +70,7 @@ func (v *View) Explain(ctx context.Context, url string) (*Explanation, error) {
 			return nil, err
 		}
 		x.Running, x.Files = v.running, v.filesOnly
-		if x.Unread > 0 { // nor would the files be read
+		if x.Unread > 0 { // the files would not be read either
 			x.SetOutcome()
 			return x, nil
 		}
@@ -89,7 +88,7 @@ func (v *View) Explain(ctx context.Context, url string) (*Explanation, error) {
 	}
 }
 
-// allowReading notes that a file is still being gone through: what it has may be missing, which is no error.
+// allowReading turns ErrReading, which is no failure here, into the flag Reading.
 func (x *Explanation) allowReading(err error) error {
 	if errors.Is(err, ErrReading) {
 		x.Reading, err = true, nil
@@ -97,8 +96,8 @@ func (x *Explanation) allowReading(err error) error {
 	return err
 }
 
-// addFiles adds what the crawl's files say of a URL. They only grow, so it does not matter whether the crawl runs; what
-// a killed one has not committed is not read.
+// addFiles adds the data on the URL in the crawl's files. They are append-only, so the crawl may be running. Data that
+// a killed crawl did not commit is not read.
 func (v *View) addFiles(ctx context.Context, x *Explanation) error {
 	if x.Known == nil && x.Page == nil && !v.filesOnly {
 		return v.addRobots(ctx, x)
@@ -120,7 +119,7 @@ func (v *View) addFiles(ctx context.Context, x *Explanation) error {
 	return v.addRobots(ctx, x)
 }
 
-// addDeferred adds why the URL is set aside, if it is.
+// addDeferred adds the reason if the URL is deferred.
 func (v *View) addDeferred(ctx context.Context, x *Explanation) error {
 	if x.Known == nil || x.Known.State != "left out" {
 		return nil
@@ -132,7 +131,7 @@ func (v *View) addDeferred(ctx context.Context, x *Explanation) error {
 	return err
 }
 
-// addPage adds the last visit's line, and the first visit's.
+// addPage adds the last and the first visit.
 func (v *View) addPage(ctx context.Context, x *Explanation) error {
 	const name = "pages.jsonl"
 	lines, err := v.findLines(ctx, name, "url", x.URL)
@@ -164,7 +163,7 @@ func (v *View) addPage(ctx context.Context, x *Explanation) error {
 	return nil
 }
 
-// addRobots adds what the host's robots.txt said, as far as the crawl does not have it in memory.
+// addRobots adds the decision of the host's robots.txt, unless the crawl has it in memory.
 func (v *View) addRobots(ctx context.Context, x *Explanation) error {
 	u, err := weburl.Parse(x.URL)
 	if err != nil || x.Robots != nil && x.Robots.Ignored {
@@ -183,8 +182,8 @@ func (v *View) addRobots(ctx context.Context, x *Explanation) error {
 	return nil
 }
 
-// RobotsAnswer is what an origin's robots.txt said when it was read last; nil if it was not. With ErrReading that is as
-// far as is known.
+// RobotsAnswer returns the last robots.txt of an origin; nil if it was not read. With ErrReading, there may be a newer
+// one.
 func (v *View) RobotsAnswer(ctx context.Context, origin string) (*statefile.RobotsAnswer, error) {
 	var a statefile.RobotsAnswer
 	found, err := v.lastLine(ctx, statefile.RobotsAnswersName, "origin", origin, &a)
@@ -194,7 +193,8 @@ func (v *View) RobotsAnswer(ctx context.Context, origin string) (*statefile.Robo
 	return &a, err
 }
 
-// lastLine reads the last line of a file in a crawl's folder whose first member has a value; false if there is none.
+// lastLine decodes the last line of a file in the crawl's folder whose first member has the value; false if there is
+// none.
 func (v *View) lastLine(ctx context.Context, name, member, value string, into any) (bool, error) {
 	lines, late := v.findLines(ctx, name, member, value)
 	if late != nil && !errors.Is(late, ErrReading) || lines.last == nil {
@@ -208,16 +208,16 @@ func (v *View) lastLine(ctx context.Context, name, member, value string, into an
 
 func readLine(name, value string, line []byte, into any) error {
 	if err := json.Unmarshal(line, into); err != nil {
-		return fmt.Errorf("%s: the line of %s: %w", name, value, err)
+		return fmt.Errorf("%s: line of %s: %w", name, value, err)
 	}
 	return nil
 }
 
-// firstLast are the first and the last of some lines, both nil if there are none.
+// firstLast are the first and last of the matching lines, nil if there are none.
 type firstLast struct{ first, last []byte }
 
-// findLines goes through the lines of a file in a crawl's folder whose first member has a value. A line that is just
-// being written is none.
+// findLines finds the lines of a file in the crawl's folder whose first member has the value. It ignores an incomplete
+// last line.
 func (v *View) findLines(ctx context.Context, name, member, value string) (e firstLast, err error) {
 	v.lastLineQuery.Store(time.Now().UnixNano())
 	begin := append(field.JSON([]byte(`{"`+member+`":`), value), ',')

@@ -11,7 +11,7 @@ import (
 	"kumo/internal/base/stats"
 )
 
-// An answer is a sequence of lines of JSON: each has a value, and the last says that it was all, or what went wrong.
+// A response is a sequence of lines of JSON. Each has a value; the last one marks the end, or has an error.
 type line[T any] struct {
 	Value T      `json:"value,omitzero"`
 	End   bool   `json:"end,omitempty"`
@@ -20,7 +20,7 @@ type line[T any] struct {
 
 func (s *Server) mux() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", func(http.ResponseWriter, *http.Request) {}) // here is somebody, who knows the token
+	mux.HandleFunc("GET /{$}", func(http.ResponseWriter, *http.Request) {}) // for Dial, to check the token
 	mux.HandleFunc("GET /status", serveValue(func(r *http.Request) (*Status, error) { return s.src.Status(r.Context()) }))
 	mux.HandleFunc("GET /explain", serveValue(func(r *http.Request) (*Explanation, error) {
 		return s.src.Explain(r.Context(), r.FormValue("url"))
@@ -44,12 +44,11 @@ func (s *Server) mux() http.Handler {
 		answer(w, r, s.src.Top(r.Context(), number(r), r.FormValue("sites") == "true"), defaultFlush)
 	})
 	if src, can := s.src.(CurveReader); can {
-		mux.HandleFunc(
-			"GET /curves",
-			serveValue(func(r *http.Request) (*stats.Curves, error) { return src.Curves(r.Context()) }),
-		)
+		mux.HandleFunc("GET /curves", serveValue(func(r *http.Request) (*stats.Curves, error) {
+			return src.Curves(r.Context())
+		}))
 	}
-	if src, can := s.src.(Snapshotter); can { // which writes: hence the other method
+	if src, can := s.src.(Snapshotter); can { // POST because it writes
 		mux.HandleFunc("POST /snapshot", func(w http.ResponseWriter, r *http.Request) {
 			answer(w, r, src.Snapshot(r.Context(), r.FormValue("target")), 1)
 		})
@@ -64,30 +63,30 @@ func (s *Server) mux() http.Handler {
 		mux.HandleFunc("POST /stop", serveValue(func(r *http.Request) (bool, error) { return true, src.Stop(r.Context()) }))
 		mux.Handle("POST /add", serveBody(maxAdded, src.Add))
 	}
-	if src, can := s.src.(BlockCounter); can { // whose rules may be long
+	if src, can := s.src.(BlockCounter); can { // POST because rules may be long
 		mux.Handle("POST /blocked", serveBody(maxRules, src.Blocked))
 	}
 	return mux
 }
 
-// Bytes of a question.
+// Maximum sizes of request bodies, in bytes.
 const (
 	maxRules    = 1 << 20
-	maxAdded    = 16 << 20 // with URLs
+	maxAdded    = 16 << 20 // URLs
 	maxSettings = 128 << 20
 )
 
-// defaultFlush is after how many values an answer is sent on.
+// defaultFlush is the number of values after which a response is flushed.
 const defaultFlush = 100
 
-// serveValue answers with one value.
+// serveValue returns a handler that responds with one value.
 func serveValue[T any](f func(*http.Request) (T, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		answer(w, r, func(yield func(T, error) bool) { yield(f(r)) }, defaultFlush)
 	}
 }
 
-// serveBody answers with what f makes of a question's body.
+// serveBody returns a handler that decodes the request body and responds with the result of f.
 func serveBody[In, Out any](most int64, f func(context.Context, In) (Out, error)) http.Handler {
 	return http.MaxBytesHandler(serveValue(func(r *http.Request) (out Out, err error) {
 		var in In
@@ -98,13 +97,13 @@ func serveBody[In, Out any](most int64, f func(context.Context, In) (Out, error)
 	}), most)
 }
 
-// number is how many are asked for; none if it is no number.
+// number returns the requested number of values; 0 if it is not a number.
 func number(r *http.Request) int {
 	n, _ := strconv.Atoi(r.FormValue("n"))
 	return n
 }
 
-// answer writes values until they end, the crawl does, or nobody reads. So many are sent on together at most.
+// answer writes values until the sequence, the crawl or the connection ends. It flushes after each flush values.
 func answer[T any](w http.ResponseWriter, r *http.Request, values iter.Seq2[T, error], flush int) {
 	w.Header().Set("Content-Type", "application/jsonl")
 	out, enc := http.NewResponseController(w), json.NewEncoder(w)
@@ -119,13 +118,13 @@ func answer[T any](w http.ResponseWriter, r *http.Request, values iter.Seq2[T, e
 			break
 		}
 		if n%flush == 0 {
-			_ = out.SetWriteDeadline(time.Now().Add(writeWait)) // without one it is the reader who decides
+			_ = out.SetWriteDeadline(time.Now().Add(writeWait)) // otherwise a slow reader could block the sequence
 		}
 		if enc.Encode(line[T]{Value: v}) != nil || n%flush == flush-1 && out.Flush() != nil {
-			return // which ends what gives the values
+			return // ends the sequence
 		}
 		n++
 	}
 	_ = out.SetWriteDeadline(time.Now().Add(writeWait))
-	_ = enc.Encode(last) // who does not get it knows that something is missing
+	_ = enc.Encode(last) // a reader without this line knows that values are missing
 }

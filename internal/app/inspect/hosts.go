@@ -2,57 +2,57 @@ package inspect
 
 import "time"
 
-// Owners are whose the hosts of a cluster are, as it has it at one time.
+// Owners are the owners of a cluster's hosts at one time.
 type Owners struct {
-	By      []OwnedBy // by name; none where owners follow from a hash
+	By      []OwnedBy // by name; empty if a hash determines owners
 	Hosts   []Owned   // by owner, then by name
-	More    int       // hosts that are not among them because there are too many
-	Missing []string  // names of which nothing is known
-	Moving  bool      // members change, and hosts with them
+	More    int       // hosts omitted because of the limit
+	Missing []string  // names without a known host
+	Moving  bool      // members are changing, and hosts are moving
 }
 
-// An OwnedBy says how many hosts a node owns.
+// An OwnedBy counts the hosts of a node.
 type OwnedBy struct {
 	Owner  string `json:"owner"` // its name
 	Node   string `json:"node"`  // its identity
 	Hosts  int    `json:"hosts"`
-	Parked int    `json:"parked"` // of these, those that nobody reaches
+	Parked int    `json:"parked"` // of these, hosts that no node reaches
 	Gone   bool   `json:"gone,omitempty"`
 }
 
-// An Owned is whose a host is. Its fields in JSON stay what they are; there may be more of them one day.
+// An Owned is a host and its owner. JSON members may be added, but are never changed.
 type Owned struct {
 	Host    string    `json:"host"`
 	Owner   string    `json:"owner"`             // the node's name
 	Node    string    `json:"node"`              // its identity
-	Gone    bool      `json:"gone,omitempty"`    // it is no member any more: its hosts come to others
-	Here    bool      `json:"here,omitempty"`    // it is the node whose folder was asked
-	Address string    `json:"address,omitempty"` // where the node can be asked, if it says so
+	Gone    bool      `json:"gone,omitempty"`    // no longer a member; its hosts move to others
+	Here    bool      `json:"here,omitempty"`    // the node whose folder was queried
+	Address string    `json:"address,omitempty"` // of the node's API, if it has one
 	State   HostState `json:"state"`
-	Since   time.Time `json:"since,omitzero"`    // that is so
+	Since   time.Time `json:"since,omitzero"`    // start of the current state
 	Rounds  int       `json:"rounds,omitempty"`  // how often all nodes have failed to reach it
-	Moved   bool      `json:"moved,omitempty"`   // it has come, or comes, from a node that had more to do
-	Failed  []string  `json:"failed,omitempty"`  // names of the nodes that have, the last time
-	Again   time.Time `json:"again,omitzero"`    // when all try again
-	Backups []string  `json:"backups,omitempty"` // where there is no centre: the nodes that remember the host's URLs
+	Moved   bool      `json:"moved,omitempty"`   // moved here from a busier node
+	Failed  []string  `json:"failed,omitempty"`  // names of the nodes that failed to reach it in the last round
+	Again   time.Time `json:"again,omitzero"`    // time of the next round
+	Backups []string  `json:"backups,omitempty"` // in a mesh crawl: the nodes that remember the host's URLs
 }
 
-// Links are those to a host that is nobody's: they wait with the nodes that have met them.
+// Links counts links to a host without an owner. The nodes that found them store them.
 type Links struct {
 	Links  int `json:"links"`
-	Nodes  int `json:"nodes"`            // that have them
-	Silent int `json:"silent,omitempty"` // nodes that have not said whether they have some
+	Nodes  int `json:"nodes"`            // that have such links
+	Silent int `json:"silent,omitempty"` // nodes that have not answered
 }
 
-// A HostState says how its owner has a host.
+// A HostState describes how a node owns a host.
 type HostState string
 
 // The states.
 const (
-	HostReached HostState = "reached" // its owner reaches it, or has been left alone with it: then Rounds is not 0
-	// its owner keeps what waits there, and asks nothing of it: nobody is known to reach it
+	HostReached HostState = "reached" // the owner reaches it, or is the only candidate left (then Rounds is not 0)
+	// The owner stores its URLs without fetching: no node is known to reach it.
 	HostParked   HostState = "parked"
-	HostPromised HostState = "promised" // its owner gets it from the one who had it
-	HostHashed   HostState = "hash"     // it is its owner's by a hash, whoever reaches it
-	HostGiven    HostState = "given"    // it is its owner's because the master has given it to that node
+	HostPromised HostState = "promised" // on its way from the previous owner
+	HostHashed   HostState = "hash"     // assigned by a hash, whichever node reaches it
+	HostGiven    HostState = "given"    // assigned by the master
 )

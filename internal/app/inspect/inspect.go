@@ -18,80 +18,81 @@ import (
 	"kumo/internal/base/stats"
 )
 
-// A Source answers. Its methods may be called while the crawl runs, by many goroutines at once. A sequence ends with an
-// error if there is one.
+// A Source answers queries about a crawl. Its methods may be called concurrently, also while the crawl runs. A sequence
+// yields at most one error, as its last element.
 type Source interface {
 	Status(ctx context.Context) (*Status, error)
 	Explain(ctx context.Context, url string) (*Explanation, error)
-	Hosts(ctx context.Context, n int) iter.Seq2[Host, error]                // the first n, those with most URLs first
-	Queue(ctx context.Context, host string, n int) iter.Seq2[Item, error]   // the first n that wait, 10,000 at most
-	Seen(ctx context.Context, prefix string, n int) iter.Seq2[Known, error] // the first n that begin with prefix, in order
-	// the first n of both whose names, or URLs, begin with prefix and come after another: hosts in the order of their URLs
+	Hosts(ctx context.Context, n int) iter.Seq2[Host, error]              // the first n, longest queues first
+	Queue(ctx context.Context, host string, n int) iter.Seq2[Item, error] // the first n pending URLs, at most 10,000
+	// the first n URLs with the prefix, in order
+	Seen(ctx context.Context, prefix string, n int) iter.Seq2[Known, error]
+	// The first n hosts or URLs with the prefix that sort after the given one; hosts sort like their URLs.
 	HostsFrom(ctx context.Context, prefix, after string, n int) iter.Seq2[Host, error]
 	SeenFrom(ctx context.Context, prefix, after string, n int) iter.Seq2[Known, error]
-	// the n most important URLs that are known, or, with bySite, the n sites with the most important ones
+	// The n most important known URLs or, with bySite, the n sites with the most important ones.
 	Top(ctx context.Context, n int, bySite bool) iter.Seq2[Important, error]
 }
 
-// A Curver says how the counters of a crawl that runs went.
+// A CurveReader returns the history of a running crawl's counters.
 type CurveReader interface {
 	Curves(ctx context.Context) (*stats.Curves, error)
 }
 
-// An Important is a URL that is more important than others, or a site by its most important one.
+// An Important is an important URL, or a site represented by its most important URL.
 type Important struct {
 	URL        string  `json:"url"`
 	Importance float64 `json:"importance"`
 	Depth      int     `json:"depth"`
-	Status     int     `json:"status,omitempty"` // as it was fetched last
+	Status     int     `json:"status,omitempty"` // of the last fetch
 	Fetched    bool    `json:"fetched"`          // or tried
 
-	Site    string  `json:"site,omitempty"`    // what follows is of it, and is there when sites are listed
-	URLs    int     `json:"urls,omitempty"`    // that are known
-	Waiting int     `json:"waiting,omitempty"` // of these, those that were never visited
-	Sum     float64 `json:"sum,omitempty"`     // of their importances
+	Site    string  `json:"site,omitempty"`    // the following fields describe the site, if sites are listed
+	URLs    int     `json:"urls,omitempty"`    // known ones
+	Waiting int     `json:"waiting,omitempty"` // of these, never visited
+	Sum     float64 `json:"sum,omitempty"`     // of the URLs' importances
 }
 
-// An Item is a URL that waits.
+// An Item is a pending URL.
 type Item struct {
 	URL   string `json:"url"`
-	From  string `json:"from,omitempty"` // the page that named it, "" for a seed
-	Path  string `json:"path,omitempty"` // a letter a hop from the seed, as in crawl.log
+	From  string `json:"from,omitempty"` // the linking page, "" for a seed
+	Path  string `json:"path,omitempty"` // one letter per hop from the seed, as in crawl.log
 	Depth int    `json:"depth"`
-	Tries int    `json:"tries,omitempty"` // visits that it had
+	Tries int    `json:"tries,omitempty"` // previous visits
 
-	// it is like a trap, and goes after all of its host that is not
+	// It looks like a trap, and comes after its host's other URLs.
 	Deferred bool `json:"deferred,omitempty"`
 }
 
-// HostOf is the host of a key, which may be that of a slice.
+// HostOf returns the host of a key, which may be the key of a slice.
 func HostOf(key string) string { return item.HostOfSlice(key) }
 
-// A Host is a host as the frontier has it.
+// A Host is a host in the frontier.
 type Host struct {
-	Key        string        `json:"host"`                  // or its slice, as in example.com#3
-	Slices     int           `json:"slices,omitempty"`      // that the host is cut into, if more than one
-	Waiting    int           `json:"waiting"`               // URLs
+	Key        string        `json:"host"`                  // or a slice such as example.com#3
+	Slices     int           `json:"slices,omitempty"`      // that the host is divided into, if more than one
+	Waiting    int           `json:"waiting"`               // pending URLs
 	Active     int           `json:"active"`                // visits under way
-	Next       time.Time     `json:"next"`                  // no visit before
-	For        string        `json:"for"`                   // what it waits for
-	Parked     bool          `json:"parked,omitempty"`      // what waits stays until robots.txt is there
+	Next       time.Time     `json:"next"`                  // earliest time of the next visit
+	For        string        `json:"for"`                   // the reason for the wait
+	Parked     bool          `json:"parked,omitempty"`      // its URLs wait for robots.txt
 	Delay      time.Duration `json:"delay"`                 // between visits, in nanoseconds
-	CrawlDelay time.Duration `json:"crawl_delay"`           // that robots.txt asks for, of the whole host
-	MaxBackoff time.Duration `json:"max_backoff,omitempty"` // it is left alone for so long at most; only where it is
+	CrawlDelay time.Duration `json:"crawl_delay"`           // requested by robots.txt, for the whole host
+	MaxBackoff time.Duration `json:"max_backoff,omitempty"` // longest back-off; only while backing off
 	Failures   int           `json:"failures"`              // in a row
-	// that it has given; only where Most bounds them, and for one URL's host
+	// Fetched pages; only if Most limits them, and for a single URL's host.
 	Pages int64 `json:"pages,omitempty"`
 	Most  int64 `json:"most,omitempty"`
 }
 
-// Known is a URL that was met.
+// A Known is a known URL.
 type Known struct {
 	URL     string    `json:"url"`
-	State   string    `json:"state"` // "known", or "left out" if so far only by links that did not bring it in
+	State   string    `json:"state"` // "known", or "left out" if only links that did not admit it were found
 	Depth   int       `json:"depth"`
 	Since   time.Time `json:"since"` // to the minute
 	Fetched time.Time `json:"fetched,omitzero"`
 	Status  int       `json:"status,omitempty"`
-	Due     time.Time `json:"due,omitzero"` // its next visit, in a crawl with recrawls
+	Due     time.Time `json:"due,omitzero"` // time of the next visit, in a crawl with recrawls
 }

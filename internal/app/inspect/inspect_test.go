@@ -18,7 +18,7 @@ import (
 	"kumo/internal/base/stats"
 )
 
-// A fake knows URLs without end, until it fails.
+// A fake has an unlimited number of known URLs, until it fails.
 type fake struct{ failAt int }
 
 func (f fake) Explain(_ context.Context, url string) (*Explanation, error) {
@@ -71,7 +71,7 @@ func (f fake) Stop(context.Context) error { return nil }
 
 func (f fake) Add(_ context.Context, urls []string) (int, error) { return len(urls), nil }
 
-// Hosts and URLs from one on, curves and commands come through as they are.
+// Hosts and URLs from a given one on, curves and commands are transmitted unchanged.
 func TestWhatAPageAsks(t *testing.T) {
 	_, file := openServer(t, fake{})
 	c := dial(t, file)
@@ -243,8 +243,8 @@ func TestFilesThatSayNothing(t *testing.T) {
 	}{
 		{"another machine's", func(c *endpoint) { c.Host = "elsewhere" }, ErrOtherMachine, "on elsewhere"},
 		{"another kumo's", func(c *endpoint) { c.Version = 9 }, nil, "version 9"},
-		{"an address elsewhere", func(c *endpoint) { c.Address = "192.0.2.1:80" }, nil, "no address of this machine"},
-		{"a name", func(c *endpoint) { c.Address = "localhost:80" }, nil, "no address of this machine"},
+		{"an address elsewhere", func(c *endpoint) { c.Address = "192.0.2.1:80" }, nil, "not an address of this machine"},
+		{"a name", func(c *endpoint) { c.Address = "localhost:80" }, nil, "not an address of this machine"},
 		{"nobody there", func(c *endpoint) { c.Address = "127.0.0.1:1" }, ErrUnreachable, "127.0.0.1:1"},
 	} {
 		text, err := os.ReadFile(file)
@@ -265,8 +265,8 @@ func TestFilesThatSayNothing(t *testing.T) {
 	}
 }
 
-// A crawl may end while it answers; whoever asks knows that something is missing, and the crawl does not wait for slow
-// readers.
+// A crawl may end during a response. The client notices that the response is incomplete, and the crawl does not wait
+// for slow readers.
 func TestTheCrawlEndsWhileItIsAsked(t *testing.T) {
 	s, file := openServer(t, fake{failAt: -1})
 	c := dial(t, file)
@@ -339,7 +339,7 @@ func TestWhoBroughtItIn(t *testing.T) {
 		{Explanation{Known: top, Page: &Page{Status: 200, Type: "text/html"}, First: &Page{Status: 200}}, "", true},
 		{Explanation{Known: top, Page: again, First: &Page{Status: 200}}, "", true},
 		{Explanation{Known: deep, Page: again, First: linked}, "http://a/", false},
-		// a redirect's target
+		// The target of a redirect.
 		{Explanation{Known: top, Page: again, First: &Page{Status: 200, From: "http://b/"}}, "http://b/", false},
 		{Explanation{Known: deep, Page: again, First: linked, Waits: &Item{Depth: 1}}, "http://a/", false},
 		{Explanation{Known: deep, Page: again}, "", false},
@@ -353,11 +353,11 @@ func TestWhoBroughtItIn(t *testing.T) {
 	}
 }
 
-// A settable has a setting, which others change as it is set.
+// A settable has a setting that others change while it is being set.
 type settable struct {
 	fake
 	now    []string
-	others int // changes that are about to come between
+	others int // pending conflicting changes
 }
 
 func (s *settable) Set(_ context.Context, changes []Setting) ([]Setting, error) {
@@ -372,7 +372,7 @@ func (s *settable) Set(_ context.Context, changes []Setting) ([]Setting, error) 
 	return []Setting{{Key: changes[0].Key}}, nil
 }
 
-// Of changes that are made at once none is lost, also of those of another process.
+// No change is lost if several are made at the same time, even by another process.
 func TestTune(t *testing.T) {
 	for _, others := range []int{0, 1, 3, maxTries} {
 		src := &settable{others: others}

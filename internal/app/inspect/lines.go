@@ -19,58 +19,57 @@ import (
 	"kumo/internal/state/store"
 )
 
-// LineIndex know where lines of a crawl's files are, by how they begin, so that little of a file is read for one: three
-// bytes a line, which are gathered beside when somebody looks first, and gone on with at each look. The files only
-// grow, or are begun anew. The zero value knows none.
+// A LineIndex finds lines in a crawl's files by their prefix without reading the whole file. It stores three bytes per
+// line. The index is built in the background on the first query and extended on each later one. The files are
+// append-only, or are replaced. The zero value is an empty index.
 type LineIndex struct {
-	syncBytes int64       // bytes that are not waited for; default 4 MiB
-	limit     int         // lines of a file that are known; default maxLines
-	closed    atomic.Bool // nobody looks any more
+	syncBytes int64       // index size in bytes up to which a query waits; default 4 MiB
+	limit     int         // maximum number of indexed lines per file; default maxLines
+	closed    atomic.Bool // Close was called
 
 	mu    sync.Mutex // guards files
 	files map[string]*lineFile
 }
 
-// Close ends what goes on beside. Nobody looks for lines any more.
+// Close stops indexing in the background. There must be no more queries.
 func (l *LineIndex) Close() { l.closed.Store(true) }
 
-// ErrReading is what who looks for a line is told while the file is gone through for the first time: the line may be
-// where that has not come to yet.
-var ErrReading = errors.New("the crawl's files are being gone through: ask again in a moment")
+// ErrReading means that the file is being indexed for the first time, and that there may be more matching lines.
+var ErrReading = errors.New("the crawl's files are being indexed: try again in a moment")
 
 type lineFile struct {
-	mu        sync.Mutex    // guards all of this
-	reading   chan struct{} // closed when who goes through the file has ended; nil: nobody does
-	confirmed bool          // who does has found there what is known
-	err       error         // of the last who did
+	mu        sync.Mutex    // guards the fields below
+	reading   chan struct{} // closed when the running indexing ends; nil: none runs
+	confirmed bool          // the running indexing has verified the existing table
+	err       error         // of the last indexing
 	lineTable
 }
 
-// A lineTable has lines' hashes. It only grows, or is begun anew: a copy of it stays as it is.
+// A lineTable contains the hashes of lines. It only grows, or is replaced, so a copy remains valid.
 type lineTable struct {
-	hashes    []uint16 // of each line
-	highBytes []uint8  // of each hash
+	hashes    []uint16 // low 16 bits, one per line
+	highBytes []uint8  // high 8 bits, one per line
 	parts     []linePart
-	last      int64 // where the last line begins
-	end       int64 // behind it
-	complete  bool  // the file was gone through to its end: what has come since is little
+	last      int64 // offset of the last line
+	end       int64 // offset of its end
+	complete  bool  // the file has been indexed to its end at least once
 }
 
-// A linePart is some lines that are read together.
+// A linePart is a block of lines that are read together.
 type linePart struct {
 	at   int64
-	line int // the first one's number
+	line int // index of the first line
 }
 
 const (
 	partBytes = 16 << 10
-	maxLines  = 16 << 20 // of a file, which take 48 MB; those behind are gone through by each who looks
-	stepLines = 1 << 12  // that are taken in together
-	paceBytes = 1 << 20  // that are read before a pause
+	maxLines  = 16 << 20 // per file, which take 48 MB; each query scans the rest of the file
+	stepLines = 1 << 12  // lines that are added to the table at once
+	paceBytes = 1 << 20  // read between two pauses
 )
 
-// find goes through the lines of a file that begin so. What they begin with ends with a comma behind a string. Its
-// error is ErrReading if there may be others.
+// find returns the lines of a file with a prefix, which must end with a string and a comma. With ErrReading, there may
+// be more.
 func (l *LineIndex) find(ctx context.Context, disk vfs.FS, name string, begin []byte) (e firstLast, err error) {
 	f := l.file(name)
 	t, rest, err := l.current(ctx, f, disk, name)
@@ -100,13 +99,13 @@ func (l *LineIndex) find(ctx context.Context, disk vfs.FS, name string, begin []
 	return e, late
 }
 
-// current is what is known of a file, with all lines that it had when it was asked for, unless there is a rest for who
-// asks to go through. The error is ErrReading if it takes too long to know of all but that.
+// current returns the table of a file, including all lines at the time of the call. rest is true if the caller must
+// scan the lines after the table. The error is ErrReading if indexing takes too long.
 func (l *LineIndex) current(ctx context.Context, f *lineFile, disk vfs.FS, name string) (t lineTable,
 	rest bool, err error) {
 	var late <-chan time.Time
 	var gone <-chan struct{}
-	// or it takes no time, unless the disk hangs: then who asks waits for that, as for any file
+	// Small updates take no time. If the disk hangs, the caller waits as for any file.
 	if l.isSlow(f, disk, name) {
 		late, gone = time.After(lineTimeout), ctx.Done()
 	}
@@ -138,7 +137,7 @@ func (l *LineIndex) current(ctx context.Context, f *lineFile, disk vfs.FS, name 
 	}
 }
 
-// isSlow reports whether it takes long to go through what is not known of a file: of one that was cut back, all.
+// isSlow reports whether indexing the rest of the file takes long. If the file was truncated, the rest is all of it.
 func (l *LineIndex) isSlow(f *lineFile, disk vfs.FS, name string) bool {
 	f.mu.Lock()
 	end := f.end
@@ -150,10 +149,10 @@ func (l *LineIndex) isSlow(f *lineFile, disk vfs.FS, name string) bool {
 	return err == nil && size >= cmp.Or(l.syncBytes, 4<<20)
 }
 
-// lineTimeout is for how long much is waited for: an answer has lines of some files.
+// lineTimeout is how long a query waits for a slow update. A response may need lines of several files.
 const lineTimeout = 40 * time.Millisecond
 
-// update takes in the lines that have come since.
+// update indexes the lines added since the last call.
 func (l *LineIndex) update(f *lineFile, disk vfs.FS, name string) {
 	err := func() error {
 		src, err := disk.OpenAt(name)
@@ -176,10 +175,10 @@ func (l *LineIndex) update(f *lineFile, disk vfs.FS, name string) {
 	f.complete = f.complete || err == nil
 }
 
-// maxPause is for how long at most who works beside a crawl rests at once: what took long may have waited itself.
+// maxPause limits one pause; a slow read may itself have been waiting.
 const maxPause = 100 * time.Millisecond
 
-// pacedReader reads some at a time, and pauses for as long as what was done with that took: there is a crawl beside.
+// A pacedReader pauses after each block for as long as processing it took, to leave resources to the running crawl.
 type pacedReader struct {
 	src  io.Reader
 	n    int
@@ -201,8 +200,8 @@ func (p *pacedReader) Read(b []byte) (int, error) {
 
 func (l *LineIndex) lineLimit() int { return cmp.Or(l.limit, maxLines) }
 
-// scanTail goes through the lines of which nothing is known, for as long as who asks waits: nobody else does so, and to
-// begin again would come no further.
+// scanTail reads the lines after the index, as long as the caller waits. It does not run in the background, because
+// each query would start over.
 func scanTail(ctx context.Context, src vfs.ReaderAt, from int64, tell func(line []byte)) error {
 	_, err := store.EachLine(io.NewSectionReader(src, from, math.MaxInt64-from), func(line []byte, _ int64) error {
 		tell(line)
@@ -223,9 +222,9 @@ func (l *LineIndex) file(name string) *lineFile {
 	return l.files[name]
 }
 
-// confirm forgets what is known if the last line is not where it was: the file was cut back, or begun anew.
+// confirm discards the table if the last line is not at its offset: the file was truncated or replaced.
 func (f *lineFile) confirm(src vfs.ReaderAt) error {
-	t := &f.lineTable // which nobody else changes
+	t := &f.lineTable // only this goroutine changes it
 	if t.end == 0 {
 		return nil
 	}
@@ -248,9 +247,9 @@ func (f *lineFile) confirm(src vfs.ReaderAt) error {
 	return nil
 }
 
-var errClosed = errors.New("nobody looks for lines any more")
+var errClosed = errors.New("the line index is closed")
 
-// extend takes in lines from where it is known what there is.
+// extend indexes the lines after the table's end.
 func (l *LineIndex) extend(f *lineFile, src vfs.ReaderAt) error {
 	t, from := f.lineTable, f.end
 	keep := func() {
@@ -284,7 +283,7 @@ func (l *LineIndex) extend(f *lineFile, src vfs.ReaderAt) error {
 	return err
 }
 
-// eachCandidate tells the lines of those parts where one may have a hash.
+// eachCandidate calls tell with all lines of the parts in which a line has the hash.
 func (t *lineTable) eachCandidate(ctx context.Context, src vfs.ReaderAt, hash uint32, tell func(line []byte)) error {
 	part, lines := 0, []byte(nil)
 	for i, h := range t.hashes {
@@ -294,7 +293,7 @@ func (t *lineTable) eachCandidate(ctx context.Context, src vfs.ReaderAt, hash ui
 		for part+1 < len(t.parts) && t.parts[part+1].line <= i {
 			part++
 		}
-		if part == len(t.parts) || t.parts[part].line > i { // that part was told
+		if part == len(t.parts) || t.parts[part].line > i { // that part was read
 			continue
 		}
 		end := t.end
@@ -303,7 +302,7 @@ func (t *lineTable) eachCandidate(ctx context.Context, src vfs.ReaderAt, hash ui
 		}
 		at := t.parts[part].at
 		lines = slices.Grow(lines[:0], int(end-at))[:end-at]
-		if _, err := src.ReadAt(lines, at); errors.Is(err, io.EOF) { // the file was cut back, which is not known yet
+		if _, err := src.ReadAt(lines, at); errors.Is(err, io.EOF) { // the file was truncated since
 			return ErrReading
 		} else if err != nil {
 			return err
@@ -321,7 +320,7 @@ func (t *lineTable) eachCandidate(ctx context.Context, src vfs.ReaderAt, hash ui
 
 var lineSeed = maphash.MakeSeed()
 
-// hashOf is that of a line's first member: 24 bits.
+// hashOf returns a 24-bit hash of a line's first member.
 func hashOf(line []byte) uint32 {
 	if i := bytes.Index(line, []byte(`",`)); i >= 0 {
 		line = line[:i]
@@ -329,10 +328,10 @@ func hashOf(line []byte) uint32 {
 	return uint32(maphash.Bytes(lineSeed, line)) & (1<<24 - 1)
 }
 
-// UseLines has a view find lines of the crawl's files by what was learnt of them for others, too.
+// UseLines makes the view use a line index that it may share with other views.
 func (v *View) UseLines(l *LineIndex) { v.lines = l }
 
-// linesOf are those of a file that begin so.
+// linesOf returns the first and last line of a file with the prefix.
 func (v *View) linesOf(ctx context.Context, name string, begin []byte) (e firstLast, err error) {
 	if v.lines != nil {
 		e, err = v.lines.find(ctx, v.disk, name, begin)

@@ -16,8 +16,8 @@ import (
 	"kumo/internal/base/vfs/vfstest"
 )
 
-// LineIndex are found as going through all of them finds them, while the file grows, has a torn line at its end, is cut
-// back and begun anew, and by who is not there any more when it was gone through in part.
+// The index finds the same lines as a scan, while the file grows, has an incomplete last line, is truncated or
+// replaced, and after a query was canceled.
 func TestLinesAreThoseOfTheFile(t *testing.T) {
 	seed := rand.Uint64()
 	t.Log("seed", seed)
@@ -47,11 +47,11 @@ func TestLinesAreThoseOfTheFile(t *testing.T) {
 	var all []byte
 	for round := range 60 {
 		switch dice.IntN(12) {
-		case 0: // cut back
+		case 0: // truncated
 			all = all[:bytes.LastIndexByte(all[:dice.IntN(len(all)+1)], '\n')+1]
-		case 1: // begun anew
+		case 1: // replaced
 			all = nil
-		case 2: // the end of the last line is not there yet
+		case 2: // the last line has no newline yet
 			all = bytes.TrimSuffix(all, []byte("\n"))
 		case 3:
 			gone, leave := context.WithCancel(t.Context())
@@ -75,7 +75,7 @@ func TestLinesAreThoseOfTheFile(t *testing.T) {
 	}
 }
 
-// A stalled disk is one on which a file is read when it may be.
+// A stalled disk blocks reads until they are allowed.
 type stalled struct {
 	vfs.FS
 	may chan struct{}
@@ -96,7 +96,7 @@ func (s stalledFile) ReadAt(b []byte, at int64) (int, error) {
 	return s.ReaderAt.ReadAt(b, at)
 }
 
-// Who looks for a line while the file is gone through for the first time is told so in time; the next look has it.
+// A query during the first indexing of a file returns in time with an error; the next one succeeds.
 func TestLinesAreGatheredBeside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -126,7 +126,7 @@ func TestLinesAreGatheredBeside(t *testing.T) {
 	})
 }
 
-// LineIndex behind those of which it is known where they are, are found however long that takes.
+// Lines after the limit of the index are found, however long that takes.
 func TestLinesBehindAreFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -148,8 +148,7 @@ func TestLinesBehindAreFound(t *testing.T) {
 	})
 }
 
-// Who looks for a line while a file that was cut back is gone through anew is told so in time, or when who asked has
-// gone.
+// A query while a truncated file is indexed again returns in time, or when its context ends.
 func TestACutFileIsNotWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		name := filepath.Join(t.TempDir(), "pages.jsonl")
@@ -194,7 +193,7 @@ func TestACutFileIsNotWaitedFor(t *testing.T) {
 	})
 }
 
-// Who looks for a line of a file that has grown by much since it was gone through has it at once.
+// Lines of a file that has grown a lot since it was indexed are found at once.
 func TestLinesOfAFileThatGrowsFast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -218,6 +217,6 @@ func TestLinesOfAFileThatGrowsFast(t *testing.T) {
 				t.Errorf("%s: %s, %v", url, e.last, err)
 			}
 		}
-		time.Sleep(time.Minute) // until all of it was gone through
+		time.Sleep(time.Minute) // until the whole file is indexed
 	})
 }

@@ -18,37 +18,36 @@ import (
 	"kumo/internal/state/seen"
 )
 
-// A Live answers for a crawl that is open in this process: all that a [Source] is asked but for Status, which who runs
-// the crawl knows. What the crawl's files say, the one who asks reads, see
-// [View]: a crawl that runs has other things to do.
+// A Live answers queries about a crawl in this process, except for Status, which the owner of the crawl provides. It
+// does not read the crawl's files; the client does (see [View]), to keep load off the running crawl.
 type Live struct {
 	Engine   *crawl.Engine
 	Frontier *frontier.Frontier
-	Known    *seen.DB // nil for a crawl that keeps nothing
+	Known    *seen.DB // nil for a crawl without a folder
 
-	// how long Explain waits for the disk before it says what is known without; 0: until it answers
+	// How long Explain waits for the disk before it returns without the disk's data; 0: no limit.
 	DiskTimeout time.Duration
 
 	pending sync.WaitGroup
-	waiting atomic.Int32 // looks
+	waiting atomic.Int32 // queries
 }
 
-// maxPending is how many may wait for a disk that does not answer.
+// maxPending is the maximum number of queries that wait for the disk.
 const maxPending = 16
 
-// Explain is Source's.
+// Explain implements [Source].
 func (l *Live) Explain(ctx context.Context, url string) (*Explanation, error) {
 	return l.explainWithin(ctx, func(tell func(crawl.Explanation)) (*crawl.Explanation, error) {
 		return l.Engine.Inspector.Explain(url, tell)
 	})
 }
 
-// explainWithin explains as far as that is possible in time.
+// explainWithin returns an explanation, which is partial if the disk does not answer in time.
 func (l *Live) explainWithin(ctx context.Context,
 	explain func(tell func(crawl.Explanation)) (*crawl.Explanation, error)) (*Explanation, error) {
 	if l.waiting.Add(1) > maxPending {
 		l.waiting.Add(-1)
-		return nil, fmt.Errorf("the disk does not answer: %d wait for it", maxPending)
+		return nil, fmt.Errorf("the disk does not answer: %d queries are waiting", maxPending)
 	}
 	var e *crawl.Explanation
 	var err error
@@ -75,14 +74,14 @@ func (l *Live) explainWithin(ctx context.Context,
 	}
 	known := soFar.Load()
 	if known == nil {
-		return nil, fmt.Errorf("the crawl has not answered for %v", l.DiskTimeout)
+		return nil, fmt.Errorf("no answer from the crawl for %v", l.DiskTimeout)
 	}
 	x := explanationOf(known)
 	x.Unread = l.DiskTimeout
 	return x, nil
 }
 
-// Wait returns when nothing waits for the disk any more. Nobody calls Explain beside it.
+// Wait returns when no query waits for the disk. Explain must not be called concurrently.
 func (l *Live) Wait() { l.pending.Wait() }
 
 func explanationOf(e *crawl.Explanation) *Explanation {
@@ -117,7 +116,7 @@ func explanationOf(e *crawl.Explanation) *Explanation {
 	return x
 }
 
-// explainWait says where the URL waits, if it does.
+// explainWait adds the position of a pending URL.
 func explainWait(x *Explanation, e *crawl.Explanation) {
 	switch {
 	case e.Found != nil:
@@ -130,17 +129,17 @@ func explainWait(x *Explanation, e *crawl.Explanation) {
 	}
 }
 
-// Hosts is Source's.
+// Hosts implements [Source].
 func (l *Live) Hosts(_ context.Context, n int) iter.Seq2[Host, error] {
 	return convert(l.Frontier.Inspector().Hosts(n, frontier.ByPending), hostOf)
 }
 
-// Queue is Source's.
+// Queue implements [Source].
 func (l *Live) Queue(_ context.Context, host string, n int) iter.Seq2[Item, error] {
 	return convertAll(func() ([]frontier.Item, error) { return l.queue(host, n) }, itemOf)
 }
 
-// convertAll are what find finds, each as to makes it, and its error.
+// convertAll yields the results of find, converted, and then its error.
 func convertAll[In, Out any](find func() ([]In, error), to func(*In) Out) iter.Seq2[Out, error] {
 	return func(yield func(Out, error) bool) {
 		all, err := find()
@@ -155,7 +154,7 @@ func convertAll[In, Out any](find func() ([]In, error), to func(*In) Out) iter.S
 	}
 }
 
-// queue is what waits in all slices of a host, as if it were one queue.
+// queue returns the merged queue of all slices of a host.
 func (l *Live) queue(host string, n int) (items []frontier.Item, err error) {
 	for slice := range l.Frontier.Slices().All(host) {
 		some, failed := l.Frontier.Inspector().Queue(slice, n)
@@ -170,7 +169,7 @@ func (l *Live) queue(host string, n int) (items []frontier.Item, err error) {
 	return items[:min(n, len(items))], err
 }
 
-// Seen is Source's.
+// Seen implements [Source].
 func (l *Live) Seen(_ context.Context, prefix string, n int) iter.Seq2[Known, error] {
 	if l.Known == nil {
 		return func(func(Known, error) bool) {}
@@ -178,14 +177,14 @@ func (l *Live) Seen(_ context.Context, prefix string, n int) iter.Seq2[Known, er
 	return first(n, convert(l.Known.Scan(prefix), knownOf))
 }
 
-// HostsFrom is Source's. Hosts are those of all known URLs, whether something waits there or not.
+// HostsFrom implements [Source]. It lists the hosts of all known URLs, also those without pending ones.
 func (l *Live) HostsFrom(_ context.Context, prefix, after string, n int) iter.Seq2[Host, error] {
 	return convertAll(func() ([]Host, error) {
 		if l.Known == nil {
 			return nil, nil
 		}
 		if name, whole := strings.CutSuffix(prefix, "/"); whole && after == "" && l.isQueued(name) {
-			return l.hosts([]string{name}), nil // there is no other
+			return l.hosts([]string{name}), nil // the only such host
 		}
 		behind := l.Known.Arrange(orderTimeout)
 		names, err := l.Known.Hosts(prefix, after, n)
@@ -196,7 +195,7 @@ func (l *Live) HostsFrom(_ context.Context, prefix, after string, n int) iter.Se
 	}, func(h *Host) Host { return *h })
 }
 
-// hosts are how all slices of each of some hosts stand together. Few are asked for at once where a host has many
+// hosts returns the state of hosts, each over all its slices. It queries fewer hosts at a time if they have many
 // slices.
 func (l *Live) hosts(names []string) []Host {
 	all := make([]Host, 0, len(names))
@@ -206,11 +205,11 @@ func (l *Live) hosts(names []string) []Host {
 	return all
 }
 
-const maxSliceQueries = 2048 // slices that are asked for
+const maxSliceQueries = 2048 // slices per query of the frontier
 
 func (l *Live) someHosts(names []string) []Host {
 	var keys []string
-	var ends []int // of each host's slices
+	var ends []int // end of each host's slices in keys
 	for _, name := range names {
 		keys = slices.AppendSeq(keys, l.Frontier.Slices().All(name))
 		ends = append(ends, len(keys))
@@ -223,7 +222,7 @@ func (l *Live) someHosts(names []string) []Host {
 	return all
 }
 
-// mergeSlices is how slices of a host stand.
+// mergeSlices combines the states of a host's slices.
 func mergeSlices(name string, slices []frontier.HostInfo) Host {
 	x := Host{Key: name}
 	for i := range slices {
@@ -232,7 +231,7 @@ func mergeSlices(name string, slices []frontier.HostInfo) Host {
 		}
 		h := hostOf(&slices[i])
 		h.Key, h.Waiting, h.Active = name, h.Waiting+x.Waiting, h.Active+x.Active
-		if x.For != "" && !x.Next.After(h.Next) { // the slice counts whose time comes first
+		if x.For != "" && !x.Next.After(h.Next) { // the earliest slice counts
 			h.Next, h.For = x.Next, x.For
 		}
 		h.Failures, h.Parked = max(h.Failures, x.Failures), h.Parked || x.Parked
@@ -241,7 +240,7 @@ func mergeSlices(name string, slices []frontier.HostInfo) Host {
 	return x
 }
 
-// SeenFrom is Source's.
+// SeenFrom implements [Source].
 func (l *Live) SeenFrom(_ context.Context, prefix, after string, n int) iter.Seq2[Known, error] {
 	if l.Known == nil {
 		return func(func(Known, error) bool) {}
@@ -259,13 +258,13 @@ func (l *Live) SeenFrom(_ context.Context, prefix, after string, n int) iter.Seq
 	}
 }
 
-// ErrIncomplete is what HostsFrom and SeenFrom say behind what they have, where some may be missing.
-var ErrIncomplete = errors.New("URLs in memory are being put in order, and some are missing: ask again in a moment")
+// ErrIncomplete ends the results of HostsFrom and SeenFrom if some may be missing.
+var ErrIncomplete = errors.New("some URLs are missing while the newest are being sorted: try again in a moment")
 
-// orderTimeout is how long is waited for that.
+// orderTimeout is how long HostsFrom and SeenFrom wait for the sorting.
 const orderTimeout = 100 * time.Millisecond
 
-// isQueued reports whether the frontier has a host.
+// isQueued reports whether the frontier has the host.
 func (l *Live) isQueued(name string) bool {
 	for slice := range l.Frontier.Slices().All(name) {
 		if _, met := l.Frontier.Host(slice); met {
@@ -275,7 +274,7 @@ func (l *Live) isQueued(name string) bool {
 	return false
 }
 
-// Top is Source's.
+// Top implements [Source].
 func (l *Live) Top(ctx context.Context, n int, bySite bool) iter.Seq2[Important, error] {
 	return convertAll(func() ([]crawl.Important, error) {
 		return l.Engine.Inspector.Top(ctx, n, bySite)

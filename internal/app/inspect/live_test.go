@@ -16,8 +16,8 @@ import (
 	"kumo/internal/state/seen"
 )
 
-// Who explains a URL while the disk stalls is told what is known without it, and for how long it has not answered. Only
-// so many wait for it.
+// Explain on a stalled disk returns the data in memory and how long the disk has not answered. The number of waiting
+// queries is limited.
 func TestExplainHasSomePatienceWithTheDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, stalls := &Live{DiskTimeout: 5 * time.Second}, make(chan struct{})
@@ -59,7 +59,7 @@ func TestExplainHasSomePatienceWithTheDisk(t *testing.T) {
 	})
 }
 
-// Who has left is not read files for to the end.
+// Files are not read to the end for a client that has disconnected.
 func TestFilesAreReadForWhoIsStillThere(t *testing.T) {
 	dir := t.TempDir()
 	v := NewView(nil, dir, vfs.OS, false, func() error { return nil })
@@ -81,7 +81,7 @@ func TestFilesAreReadForWhoIsStillThere(t *testing.T) {
 	}
 }
 
-// A crawl goes on while somebody reads an answer slowly: whoever has just got a value of any list holds no lock.
+// A crawl continues while a client reads a response slowly: a sequence holds no lock between two values.
 func TestNobodyWaitsForASlowReader(t *testing.T) {
 	dir := t.TempDir()
 	f, _, err := frontier.Open(frontier.Config{Disk: vfs.OS, Dir: filepath.Join(dir, "frontier"), Memory: 1 << 20,
@@ -96,7 +96,7 @@ func TestNobodyWaitsForASlowReader(t *testing.T) {
 	}
 	defer db.Close()
 	n := 0
-	work := func() { // as who crawls does
+	work := func() { // like a crawl
 		host := fmt.Sprintf("h%d.test", n%500)
 		u := fmt.Sprintf("http://%s/%d", host, n)
 		n++
@@ -114,7 +114,7 @@ func TestNobodyWaitsForASlowReader(t *testing.T) {
 		if reads[what]++; err != nil {
 			t.Fatal(err)
 		}
-		work() // which would never end if this reader held what that needs
+		work() // would hang if this reader held a lock
 	}
 	for _, err := range l.Hosts(t.Context(), 20) {
 		slowly("hosts", err)

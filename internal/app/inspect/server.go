@@ -18,19 +18,19 @@ import (
 
 const (
 	version    = 1
-	maxAnswers = 4                // answered at once; others wait
-	writeWait  = 30 * time.Second // until a reader who does not read is left
+	maxAnswers = 4                // concurrent requests; others wait
+	writeWait  = 30 * time.Second // until a reader who does not read is disconnected
 )
 
-// An endpoint is what the file says of a server.
+// An endpoint is the content of a server's endpoint file.
 type endpoint struct {
 	Version int    `json:"version"`
-	Host    string `json:"host"` // the machine
+	Host    string `json:"host"` // the machine's name
 	Address string `json:"address"`
 	Token   string `json:"token"`
 }
 
-// A Server answers for a crawl that runs.
+// A Server answers queries about a running crawl.
 type Server struct {
 	file   string
 	token  string
@@ -45,8 +45,8 @@ type Server struct {
 	busy   sync.WaitGroup
 }
 
-// Listen opens a server for src, on a free port of the loopback address, and writes file. The caller calls Serve, and
-// Close in the end.
+// Listen opens a server for src on a free port of the loopback address, and writes the endpoint file. The caller must
+// call Serve, and finally Close.
 func Listen(file string, src Source) (_ *Server, err error) {
 	s := &Server{file: file, token: rand.Text(), src: src, slots: make(chan struct{}, maxAnswers)}
 	if s.listen, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
@@ -54,13 +54,9 @@ func Listen(file string, src Source) (_ *Server, err error) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	s.stop = stop
-	s.server = &http.Server{
-		Handler:           s.authenticate(s.mux()),
-		ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout:       time.Minute,
-		MaxHeaderBytes:    64 << 10,
-		BaseContext:       func(net.Listener) context.Context { return ctx },
-	}
+	s.server = &http.Server{Handler: s.authenticate(s.mux()), ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:    time.Minute,
+		MaxHeaderBytes: 64 << 10, BaseContext: func(net.Listener) context.Context { return ctx }}
 	if err := s.publish(); err != nil {
 		stop()
 		return nil, errors.Join(err, s.listen.Close())
@@ -68,7 +64,7 @@ func Listen(file string, src Source) (_ *Server, err error) {
 	return s, nil
 }
 
-// publish writes the file in one go, readable by the crawl's user alone.
+// publish atomically writes the file, readable only by the crawl's user.
 func (s *Server) publish() error {
 	host, err := os.Hostname()
 	if err != nil {
@@ -78,7 +74,7 @@ func (s *Server) publish() error {
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(s.file), filepath.Base(s.file)+".*") // which has mode 0600
+	f, err := os.CreateTemp(filepath.Dir(s.file), filepath.Base(s.file)+".*") // creates the file with mode 0600
 	if err != nil {
 		return err
 	}
@@ -92,7 +88,7 @@ func (s *Server) publish() error {
 	return nil
 }
 
-// Serve answers until Close is called.
+// Serve answers requests until Close is called.
 func (s *Server) Serve() error {
 	if err := s.server.Serve(s.listen); !errors.Is(err, http.ErrServerClosed) {
 		return err
@@ -100,7 +96,7 @@ func (s *Server) Serve() error {
 	return nil
 }
 
-// Close removes the file and ends what is being answered. Nobody asks the source any more when it returns.
+// Close removes the file and aborts running requests. When it returns, no more calls of the source are in progress.
 func (s *Server) Close() error {
 	err := RemoveEndpoint(s.file)
 	s.stop()
@@ -112,7 +108,7 @@ func (s *Server) Close() error {
 	return err
 }
 
-// begin counts an answer; false if the server is closed.
+// begin registers a request; false if the server is closed.
 func (s *Server) begin() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,16 +118,16 @@ func (s *Server) begin() bool {
 	return !s.closed
 }
 
-// RemoveEndpoint removes the file of a server. It is called by who begins to work on a crawl, too: one that was killed
-// leaves the file.
+// RemoveEndpoint removes a server's endpoint file. A starting crawl calls it, too, because a killed process leaves the
+// file.
 func RemoveEndpoint(file string) error {
 	if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("remove what says where the crawl can be asked: %w", err)
+		return fmt.Errorf("remove the crawl's endpoint file: %w", err)
 	}
 	return nil
 }
 
-// authenticate lets nobody in without the token, and only so many at once.
+// authenticate rejects requests without the token, and limits the number of concurrent requests.
 func (s *Server) authenticate(next http.Handler) http.Handler {
 	want := []byte("Bearer " + s.token)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -140,7 +136,7 @@ func (s *Server) authenticate(next http.Handler) http.Handler {
 		}
 		defer s.busy.Done()
 		if subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), want) != 1 {
-			http.Error(w, "the token is not this crawl's", http.StatusUnauthorized)
+			http.Error(w, "the token is not valid for this crawl", http.StatusUnauthorized)
 			return
 		}
 		select {

@@ -6,47 +6,47 @@ import (
 	"kumo/internal/base/stats"
 )
 
-// A Status is a crawl at one time: as it goes, or as its last run has left it. Its fields in JSON are those of
-// report.json, and what a crawl that runs does.
+// A Status is the current state of a crawl, or the result of its last run. Its JSON has the members of report.json, and
+// those of a running crawl.
 type Status struct {
 	State State `json:"state"`
-	// what the crawl has come to; of one that runs so far: Ended is empty, and Stopped is Time
+	// The report of the run; while it is running, Ended is empty and Stopped equals Time.
 	stats.Report
-	Time time.Time `json:"time"` // of this answer
+	Time time.Time `json:"time"` // of this response
 
-	Active  int `json:"hosts_active"`      // that are asked for something
-	Idle    int `json:"hosts_waiting"`     // where something waits for its time
-	Backing int `json:"hosts_backing_off"` // that are left alone after failures, or at their own wish
+	Active  int `json:"hosts_active"`      // with a request in progress
+	Idle    int `json:"hosts_waiting"`     // with pending URLs that wait for their time
+	Backing int `json:"hosts_backing_off"` // backing off after failures, or on request of the server
 
-	// file a file of seeds, while it is taken in
+	// Progress of reading a file of seeds.
 	SeedsTaken int64 `json:"seeds_taken,omitempty"`
 	Seeds      int64 `json:"seeds,omitempty"`
 
-	// what follows is of a crawl that runs
-	EndsIn   float64 `json:"ends_in_at_least,omitempty"` // seconds until what waits is done; 0: not known
-	Growth   float64 `json:"queue_growth,omitempty"`     // URLs a second that wait more; negative: less
-	Forecast string  `json:"forecast,omitempty"`         // the same in words
+	// The remaining fields describe a running crawl.
+	EndsIn   float64 `json:"ends_in_at_least,omitempty"` // seconds until the queue is empty, at least; 0: unknown
+	Growth   float64 `json:"queue_growth,omitempty"`     // growth of the queue in URLs per second
+	Forecast string  `json:"forecast,omitempty"`         // EndsIn and Growth in words
 
-	// for so many seconds no host of the web was reached, and nothing is fetched
+	// Seconds for which no host on the web was reached; nothing is fetched then.
 	CutOff    float64 `json:"cut_off,omitempty"`
 	CutOffWhy string  `json:"cut_off_why,omitempty"` // the last error
 
-	// for so many seconds nothing was answered though URLs wait: the kind of reason, why, and what to do
+	// Seconds without any response although URLs are pending; the kind of cause, the cause, and a remedy.
 	Stalled   float64 `json:"stalled,omitempty"`
 	StalledBy string  `json:"stalled_by,omitempty"`
 	StallWhy  string  `json:"stall_why,omitempty"`
 	StallDo   string  `json:"stall_do,omitempty"`
 
-	Uploads *stats.Uploads `json:"uploads,omitempty"` // to its place, if it has one
+	Uploads *stats.Uploads `json:"uploads,omitempty"` // to its storage location, if it has one
 }
 
-// A State is what a crawl does.
+// A State is the state of a crawl.
 type State string
 
 // The states.
 const (
 	Running   State = "running"
-	Paused    State = "paused"     // by its user, or as the disk is nearly full
-	Stopped   State = "stopped"    // its report says how
+	Paused    State = "paused"     // by the user, or because the disk is nearly full
+	Stopped   State = "stopped"    // its report has the reason
 	BrokenOff State = "broken off" // without a report: it was killed, or the disk was full
 )

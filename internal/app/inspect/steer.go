@@ -6,34 +6,34 @@ import (
 	"iter"
 )
 
-// A Steerer has a crawl that runs do something.
+// A Controller controls a running crawl.
 type Controller interface {
-	// fetch nothing new while it is on; what is under way goes on
+	// Start no new requests while on is true; requests in progress continue.
 	Pause(ctx context.Context, on bool) error
-	Stop(ctx context.Context) error                               // end in order, as Ctrl-C has it
-	Add(ctx context.Context, urls []string) (news int, err error) // begin with these, too; durable when it returns
+	Stop(ctx context.Context) error                               // end in order, as on Ctrl-C
+	Add(ctx context.Context, urls []string) (news int, err error) // add seeds; they are durable when it returns
 }
 
-// A Setting is a setting of the crawl by its key; without values it is as by default.
+// A Setting is a setting of the crawl by its key. Without values it has its default.
 type Setting struct {
 	Key    string   `json:"key"`
 	Values []string `json:"values"`
-	// Was is what it has to be for the change to be made; nil: whatever it is.
+	// Was is the value that the setting must currently have for the change to apply; nil: any.
 	Was []string `json:"was,omitzero"`
 }
 
-// ErrConflict is the error of changes of settings that are not what they had to be.
-var ErrConflict = errors.New("somebody else has changed the same settings meanwhile: try again")
+// ErrConflict means that a setting did not have the expected value.
+var ErrConflict = errors.New("another user has changed the same settings: try again")
 
-// A Setter changes settings of a crawl that runs, all of them or none.
+// A Setter changes settings of a running crawl, all of them or none.
 type Setter interface {
 	Set(ctx context.Context, changes []Setting) (was []Setting, err error)
 }
 
-const maxTries = 10 // until changes are given up that others' come before each time
+const maxTries = 10 // attempts before Tune gives up on conflicts
 
-// Tune makes the changes that f makes of the settings that there are, which read reads. Both are called again when
-// somebody else has changed the same ones meanwhile.
+// Tune changes settings to those that f returns for the current settings, which read returns. On a conflict it calls
+// both again.
 func Tune(ctx context.Context, s Setter, read func() (map[string][]string, error),
 	f func(now map[string][]string) ([]Setting, error)) (changes, was []Setting, err error) {
 	for range maxTries {
@@ -54,14 +54,14 @@ func Tune(ctx context.Context, s Setter, read func() (map[string][]string, error
 	return nil, nil, ErrConflict
 }
 
-// A Copied says how far a snapshot is.
+// A Copied is the progress of a snapshot.
 type Copied struct {
 	Files int   `json:"files"`
 	Bytes int64 `json:"bytes"`           // copied, or shared with the crawl's folder by hard links
-	Total int64 `json:"total,omitempty"` // of them, as far as it is known
+	Total int64 `json:"total,omitempty"` // total bytes, if known
 }
 
-// A Snapshooter copies the folder of a crawl that runs, as it is at one moment, into a new folder.
+// A Snapshotter copies the folder of a running crawl, as of one moment, into a new folder.
 type Snapshotter interface {
-	Snapshot(ctx context.Context, target string) iter.Seq2[Copied, error] // how far it is, again and again
+	Snapshot(ctx context.Context, target string) iter.Seq2[Copied, error] // yields the progress
 }

@@ -11,17 +11,17 @@ import (
 	"kumo/internal/state/store/jsonl"
 )
 
-// A TrapPattern is a pattern of URLs that a crawl left out as a trap.
+// A TrapPattern is a pattern of URLs that a crawl excluded as a trap.
 type TrapPattern struct {
 	Pattern  string `json:"pattern"`
-	URLs     int64  `json:"urls"`     // that skipped.jsonl names
-	Evidence string `json:"evidence"` // of the last: "200 pages, 3 new"
-	Example  string `json:"example"`  // the first
-	Released bool   `json:"released"` // they were let in since, or will be by the next run
+	URLs     int64  `json:"urls"`     // in skipped.jsonl
+	Evidence string `json:"evidence"` // of the last URL: "200 pages, 3 new"
+	Example  string `json:"example"`  // the first URL
+	Released bool   `json:"released"` // admitted since, or by the next run
 }
 
-// TrapPatterns returns the patterns whose URLs a skipped.jsonl lists with one of the rules, those with most URLs first.
-// released are the patterns that the crawl's settings let in. A missing file has none.
+// TrapPatterns returns the patterns of URLs that skipped.jsonl lists with one of the rules, most URLs first. released
+// are the patterns that the crawl's settings admit. If the file does not exist, there are none.
 func TrapPatterns(disk vfs.FS, file string, rules, released []string) ([]TrapPattern, error) {
 	found := map[string]*TrapPattern{}
 	_, err := store.EachLineOf(disk, file, func(line []byte, _ int64) error {

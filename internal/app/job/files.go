@@ -7,35 +7,34 @@ import (
 	"kumo/internal/content/fetch"
 )
 
-// How the files and sockets are shared out that a process may have open (ulimit -n): first the state and the record
-// files, without which there is no crawl, then the files of the state that are only read, which are opened as they are
-// needed, then look-ups, and connections take the rest.
+// Division of the file descriptors that the process may have open (ulimit -n). The state and the record files come
+// first; without them there is no crawl. Then come state files that are only read, which are opened on demand, then
+// lookups. Connections get the rest.
 const (
-	// the program's own, the crawl's locks, journal and records, what a checkpoint writes, who answers questions
+	// The program's own files, the crawl's locks, journal and record files, files of a checkpoint, and query clients.
 	fixedFiles    = 36
 	nodeFiles     = 16  // connections of a node to the cluster
-	serverFiles   = 112 // and of a server to nodes, with the files of what it keeps for them
-	rankFiles     = 3   // links by which URLs are ranked
-	minRead       = 8   // files of the state open for reading
+	serverFiles   = 112 // connections of a server to nodes, and its storage
+	rankFiles     = 3   // links for ranking
+	minRead       = 8   // state files open for reading
 	maxRead       = 512
-	minLookups    = 2 // names looked up at once
+	minLookups    = 2 // concurrent lookups
 	maxLookups    = 256
-	lookupSockets = 2 // each takes
+	lookupSockets = 2 // per lookup
 	minConns      = 4
 )
 
-// A descriptors is how many of what may be open.
+// A descriptors is the number of descriptors for each purpose.
 type descriptors struct {
 	read, lookups, conns int
 }
 
-// divide shares limit files and sockets out, of which others take so many.
+// divide divides limit descriptors, of which others are reserved.
 func divide(limit, others int) (d descriptors, err error) {
 	rest := limit - fixedFiles - others
 	if least := minRead + minLookups*lookupSockets + minConns; rest < least {
-		return d, advice.Usage("a limit of %d open files is too few: a crawl takes %d at least, and one more for each "+
-			"host worked on at once; "+
-			"raise it, as with ulimit -n 1024", limit, limit-rest+least)
+		return d, advice.Usage("a limit of %d open files is too low: a crawl needs at least %d, and one more for each "+
+			"host fetched from at once; raise it, for example with ulimit -n 1024", limit, limit-rest+least)
 	}
 	d.read = min(max(rest/4, minRead), maxRead)
 	d.lookups = min(max(rest/16, minLookups), maxLookups)
@@ -43,18 +42,18 @@ func divide(limit, others int) (d descriptors, err error) {
 	return d, nil
 }
 
-// A Role is what a process is beside a crawl, and takes files and sockets for.
+// A Role is what the process does besides crawling, which needs descriptors, too.
 type Role int
 
-// The roles that a process may have.
+// The roles.
 const (
-	Alone  Role = iota // a crawl of one machine
+	Alone  Role = iota // a crawl on one machine
 	Member             // a node of a cluster
-	Server             // a node that runs a server of its cluster, too
+	Server             // a node that also runs a server of its cluster
 )
 
-// FitFiles fits the job into what this process may have open, and says where that is less than was asked for. Of the
-// state's files that are only read, so many may be open at once; 0: any number.
+// FitFiles adapts the job to the limit on open files, and warns if it must reduce the number of hosts. It returns how
+// many state files may be open for reading at once; 0: any number.
 func (j *Job) FitFiles(r Role) (read int, err error) {
 	limit := fetch.Files()
 	if limit == 0 {
@@ -70,15 +69,16 @@ func (j *Job) FitFiles(r Role) (read int, err error) {
 	}
 	hosts := j.HostsAtOnce()
 	if most := max(1, d.conns/j.perHost()); hosts > most {
-		j.Warn(fmt.Errorf("a limit of %d open files leaves room for %d connections: %d hosts are worked on at once "+
-			"instead of %d; more would need ulimit -n %d", limit, d.conns, most, hosts, limitFor(hosts*j.perHost(), others)))
+		j.Warn(fmt.Errorf("a limit of %d open files leaves %d connections: fetching from %d hosts at once "+
+			"instead of %d; for more, raise it to ulimit -n %d", limit, d.conns, most, hosts, limitFor(hosts*j.perHost(),
+			others)))
 		j.Frontier.Hosts = most
 	}
 	j.Fetch.Sockets, j.Fetch.Lookups = d.conns, d.lookups
 	return d.read, nil
 }
 
-// limitFor is a limit with which there are so many connections.
+// limitFor returns the limit that allows conns connections.
 func limitFor(conns, others int) int {
 	limit := fixedFiles + others + conns
 	for {

@@ -27,95 +27,96 @@ import (
 	"kumo/internal/state/store"
 )
 
-// What Job.Formats may name.
+// The values of Job.Formats.
 const (
 	WARC  = "warc"
 	JSONL = "jsonl"
 )
 
-// A Job is one crawl, as the user asked for it.
+// A Job is a crawl as requested by the user.
 type Job struct {
 	Name  string      // default: the first seed's host
-	Dir   string      // the crawl's folder; "" keeps nothing on disk
-	Seeds []string    // URLs; "https://" is put before what has no scheme
-	File  *seeds.File // more seeds; nil: there are none. The caller closes it
+	Dir   string      // the crawl's folder; "": nothing is stored on disk
+	Seeds []string    // URLs; without a scheme, https:// is assumed
+	File  *seeds.File // more seeds, or nil; the caller closes it
 
 	Scope       weburl.Mode
-	ScriptPaths bool   // take what looks like a path in a script for a link
-	Contact     string // a URL or mail address for the site's owner, part of the default user agent
+	ScriptPaths bool   // treat strings in scripts that look like paths as links
+	Contact     string // URL or mail address for site owners, part of the default user agent
 	BlockFile   string
-	Block       []string // rules of what is not to be fetched, as a block file has them
+	Block       []string // block rules, in the syntax of a block file
 	Formats     []string // WARC, JSONL
 	WARCSize    int64
 	Compress    string // "gzip" or "zstd"
-	Fresh       bool   // set an earlier crawl in the same folder aside, into a folder in it
+	Fresh       bool   // move an earlier crawl in the folder into a subfolder
 	Discard     bool   // with Fresh: remove it instead
-	Moved       bool   // WARC files that are no longer in the folder were moved on purpose
+	Moved       bool   // missing WARC files were moved on purpose
 
-	Memory   int64  // bytes for queues and known URLs, of which there may be more on the disk; a third of the machine's
-	Order    string // one of Orders; "" is the first
+	Memory   int64  // bytes for queues and known URLs, the rest of which is on disk; 0: a third of the machine's memory
+	Order    string // one of Orders; "": the first
 	Crawl    crawl.Config
 	Frontier frontier.Config
 	Fetch    fetch.Config
 
-	Hooks      crawl.Hooks   // of who runs the job
-	AnchorText bool          // read the text of anchors, for Hooks.Link
-	Stores     []store.Store // beside those that follow from Formats; who runs the job opens and closes them
+	Hooks      crawl.Hooks   // supplied by the caller
+	AnchorText bool          // read anchor texts, for Hooks.Link
+	Stores     []store.Store // in addition to those of Formats; the caller opens and closes them
 
-	Logins    *login.Config // nil: the crawl is nobody to the sites
-	NoCookies bool          // what servers set is not kept; or else Fetch.Jar has it
+	Logins    *login.Config // nil: no logins
+	NoCookies bool          // discard cookies set by servers; otherwise they are in Fetch.Jar
 
-	// Text gives a page's main text for text.jsonl; nil if nobody wants it. What finds it is the caller's
-	// to link.
+	// Text extracts a page's main text for text.jsonl; nil: no text.jsonl. The caller supplies the implementation, so
+	// that package job does not link it.
 	Text func(*page.Response, *page.Page) (*page.MainText, error)
 
-	Fields *Fields // nil: nobody wants records of pages
+	Fields *Fields // nil: no records
 
-	Filters *Filters // nil: no program is asked; Hooks ask them
+	Filters *Filters // nil: no filters; Hooks call them
 	Upload  *Upload  // nil: record files stay in the folder
-	// how far each sink is that is sent the records; nil: there are none
+	// Sinks returns the progress of each sink; nil: there are none.
 	Sinks func() []stats.Sink
 
 	Settings []settings.Setting // in effect, without secrets, for config.yaml and warcinfo
 	Listener crawl.Listener
-	// makes the job anew with some settings changed, and keeps that if apply takes it; nil: none can be while it runs
+	// Change builds the job with some settings changed, and replaces the old one if apply succeeds; nil: settings
+	// cannot change during the run.
 	Change func(changes []settings.Setting, apply func(*Job) error) error
 
-	Warn func(error) // told what is wrong but does not stop the crawl
+	Warn func(error) // receives problems that do not stop the crawl
 
-	overriding *overrideState // nil: there are no overrides
+	overriding *overrideState // nil: no overrides
 }
 
-// Fields make records of pages for fields.jsonl, by rules. What reads pages is the caller's to link.
+// Fields extracts records from pages by rules, for fields.jsonl. The caller supplies the implementation.
 type Fields struct {
 	Read func(*page.Response, *page.Page) ([]page.Fields, error)
-	// is told what earlier runs have counted, before the run
+	// Called before the run with the counts of earlier runs.
 	Restore func([]stats.FieldCounts)
 	Counts  func() []stats.FieldCounts
 }
 
-// Filters are programs that are asked about links, requests and records.
+// Filters are external programs that filter links, requests and records.
 type Filters struct {
-	Records bool // they may add to fields.jsonl
-	// is told what earlier runs have counted, before the run
+	Records bool // filters may add records to fields.jsonl
+	// Called before the run with the counts of earlier runs.
 	Restore func([]stats.FilterCounts)
 	Counts  func() []stats.FilterCounts
 }
 
-// Upload has record files brought to a place. What does so is the caller's to link.
+// Upload connects the crawl with the upload of its record files. The caller supplies the implementation.
 type Upload struct {
-	// Overlay makes of the disk that has the folder, which is held by now, one that has what is in the place, too.
+	// Overlay returns the disk extended by the uploaded files. The crawl's folder is locked when it is called.
 	Overlay func(vfs.FS) (vfs.FS, error)
-	// Closed is called when a WARC file got its final name. It does not wait.
+	// Closed is called when a WARC file gets its final name. It must not block.
 	Closed func()
-	// Durable is told how long files are that grow, as far as the journal has that: before the crawl goes on, and then
-	// before any WARC file is closed. It does not wait; nil: nobody wants to know.
+	// Durable is called with the committed lengths of growing files: before the crawl resumes, and then before any WARC
+	// file is closed. It must not block; it may be nil.
 	Durable func([]store.Mark)
-	// Status says what is there, and what waits.
+	// Status returns the state of the upload.
 	Status func() stats.Uploads
 }
 
-// UserAgent is the one in effect: what the user has set, or else what follows from the contact.
+// UserAgent returns the user agent in effect: the user's, or the default with the contact.
 func (j *Job) UserAgent() string {
 	if j.Fetch.UserAgent != "" {
 		return j.Fetch.UserAgent
@@ -123,7 +124,7 @@ func (j *Job) UserAgent() string {
 	return UserAgent(j.Contact)
 }
 
-// FetchConfig is how the job fetches.
+// FetchConfig returns the configuration of the fetcher.
 func (j *Job) FetchConfig() fetch.Config {
 	cfg := j.Fetch
 	cfg.UserAgent = j.UserAgent()
@@ -132,7 +133,7 @@ func (j *Job) FetchConfig() fetch.Config {
 	}
 	cfg.OnProxyChange = func(proxy string, err error) {
 		if err != nil {
-			j.Warn(fmt.Errorf("the proxy %s is left out for a while, and its hosts go through others: %w", proxy, err))
+			j.Warn(fmt.Errorf("the proxy %s fails and is not used for a while; its hosts go through others: %w", proxy, err))
 		} else {
 			j.Warn(fmt.Errorf("the proxy %s works again", proxy))
 		}
@@ -140,8 +141,8 @@ func (j *Job) FetchConfig() fetch.Config {
 	return cfg
 }
 
-// Normalize fills in what follows from other fields, and says what is wrong with the job. It is called when a crawl is
-// opened, and by who wants to know the job as it will be.
+// Normalize fills in derived fields and validates the job. It is called when a crawl is opened, or to show the
+// effective job.
 func (j *Job) Normalize() ([]weburl.URL, error) {
 	seeds, err := seeds.Parse(j.Seeds)
 	if err != nil {
@@ -158,13 +159,13 @@ func (j *Job) Normalize() ([]weburl.URL, error) {
 	}
 	for _, f := range j.Formats {
 		if f != WARC && f != JSONL {
-			return nil, advice.Usage("format %q: kumo writes %s and %s", f, WARC, JSONL)
+			return nil, advice.Usage("format %q: supported formats are %s and %s", f, WARC, JSONL)
 		}
 	}
 	if len(j.Name) > maxName || strings.HasPrefix(j.Name, ".") || strings.ContainsAny(j.Name, `/\`) ||
 		strings.ContainsFunc(j.Name, unicode.IsControl) {
-		return nil, advice.Usage("name %q: it is part of file names, so it has at most %d bytes and no slashes, and does "+
-			"not begin with a dot",
+		return nil, advice.Usage("name %q: it is part of file names, so it must have at most %d bytes, contain no slash, "+
+			"and not begin with a dot",
 			j.Name, maxName)
 	}
 	if err := j.checkLookups(); err != nil {
@@ -172,43 +173,43 @@ func (j *Job) Normalize() ([]weburl.URL, error) {
 	}
 	j.Fetch.PerHost = max(j.maxPerHost(), j.Frontier.Slices)
 	if ordinary := int64(32 << 20); j.Fetch.MaxBody > 0 && j.Fetch.MaxBody != ordinary {
-		j.Crawl.MaxSitemap = j.Fetch.MaxBody // as the user has it
+		j.Crawl.MaxSitemap = j.Fetch.MaxBody // the user's setting
 	}
 	if j.Scope == weburl.ScopePage {
-		j.Crawl.Sitemaps = policy.SitemapsIgnored // nothing that one lists would be in scope
+		j.Crawl.Sitemaps = policy.SitemapsIgnored // they could list nothing that is in scope
 	}
 	return seeds, nil
 }
 
-// checkLookups refuses so few look-ups a second that the last of the hosts that are worked on at once would have to
-// wait for its address for most of the time that a visit may take.
+// checkLookups rejects a lookup rate so low that the last of the concurrent hosts would wait for its address for most
+// of the time that a visit may take.
 func (j *Job) checkLookups() error {
 	perSecond, hosts := j.Fetch.LookupRate, j.HostsAtOnce()
 	if perSecond < 0 {
-		return advice.Usage("--rate-dns %v: a number of names a second is wanted, or 0 for any", perSecond)
+		return advice.Usage("--rate-dns %v: give a number of lookups per second, or 0 for no limit", perSecond)
 	}
 	longest := j.Fetch.LongestExchange().Seconds() / 2
 	if perSecond > 0 && float64(hosts) > perSecond*longest {
-		return advice.Usage("--rate-dns %v with %d hosts at once: the last would wait longer for its address than a visit "+
-			"may take; let it be %.2g or more, or --concurrency %d or less", perSecond, hosts, float64(hosts)/longest+0.005,
+		return advice.Usage("--rate-dns %v with %d hosts at once: the last host would wait longer for its address than a "+
+			"visit may take; use %.2g or more, or --concurrency %d or less", perSecond, hosts, float64(hosts)/longest+0.005,
 			max(1, int(perSecond*longest)))
 	}
 	return nil
 }
 
-// Writes reports whether the crawl writes a format.
+// Writes reports whether the crawl writes the format.
 func (j *Job) Writes(format string) bool {
 	return len(j.Formats) == 0 || slices.Contains(j.Formats, format)
 }
 
-// Workers is how many goroutines fetch: enough that every host that is worked on can have all its connections.
+// Workers returns the number of fetching goroutines: enough for all connections of all concurrent hosts.
 func (j *Job) Workers() int {
 	hosts, each := j.HostsAtOnce(), j.perHost()
-	more := min(hosts*(j.maxPerHost()-each), maxExtraWorkers) // for hosts that may have more than others
+	more := min(hosts*(j.maxPerHost()-each), maxExtraWorkers) // for hosts with more connections than others
 	return min(hosts*each+more, maxWorkers)
 }
 
-// HostsAtOnce is how many hosts are worked on at once.
+// HostsAtOnce returns the number of hosts that are fetched from concurrently.
 func (j *Job) HostsAtOnce() int {
 	if j.Frontier.Hosts > 0 {
 		return j.Frontier.Hosts
@@ -236,40 +237,40 @@ func (j *Job) defaultName(seeds []weburl.URL) string {
 	return ""
 }
 
-// HasSeeds reports whether the job names any.
+// HasSeeds reports whether the job has any seeds.
 func (j *Job) HasSeeds() bool { return len(j.Seeds) > 0 || j.File != nil && j.File.Count > 0 }
 
-// ErrNoSeeds is a new crawl without a URL to begin with.
-var ErrNoSeeds = errors.New("no URL to begin with: name one, or give a file of them with --input-file")
+// ErrNoSeeds means that a new crawl has no seeds.
+var ErrNoSeeds = errors.New("no seed URL: name one, or a file of them with --input-file")
 
-// NoSeedsError is ErrNoSeeds for a folder in which there is no crawl to go on with.
+// NoSeedsError returns ErrNoSeeds for a folder that has no crawl to resume.
 func NoSeedsError(dir string) error {
 	return fmt.Errorf("there is no crawl in %s, and %w", dir, ErrNoSeeds)
 }
 
-// LimitKey is the setting that bounds the pages of all nodes together.
+// LimitKey is the setting that limits the pages of all nodes together.
 const LimitKey = "limit"
 
-// LimitOf is the limit of a crawl with some settings; 0: none.
+// LimitOf returns the page limit in the settings; 0: none.
 func LimitOf(all map[string][]string) int64 {
 	n, _ := strconv.ParseInt(strings.Join(all[LimitKey], ""), 10, 64)
 	return n
 }
 
-// BlockKey is the setting of what is not to be fetched.
+// BlockKey is the setting with the block rules.
 const BlockKey = "block"
 
-// NameOf makes a crawl's name of a seed's host.
+// NameOf returns a name for a crawl, derived from the host of a seed.
 func NameOf(seed weburl.URL) string {
 	return strings.Trim(SafeName(weburl.FileNamePart(seed.Hostname())+":"+seed.Port()), "-.")
 }
 
-// SafeName makes of a text a part of a file's name.
+// SafeName replaces characters that are not safe in file names.
 func SafeName(s string) string { return unsafeInNames.ReplaceAllString(s, "-") }
 
 var unsafeInNames = regexp.MustCompile(`[^A-Za-z0-9.-]+`)
 
-// Now is the time by the job's clock.
+// Now returns the time of the job's clock.
 func (j *Job) Now() time.Time {
 	if j.Crawl.Now != nil {
 		return j.Crawl.Now()
@@ -280,10 +281,10 @@ func (j *Job) Now() time.Time {
 // Version is kumo's version.
 const Version = settings.Version
 
-// Agent is the product token that robots.txt files know kumo by.
+// Agent is the product token of kumo in robots.txt files.
 const Agent = "kumo"
 
-// UserAgent is the default User-Agent.
+// UserAgent returns the default User-Agent.
 func UserAgent(contact string) string {
 	if contact == "" {
 		return fmt.Sprintf("Mozilla/5.0 (compatible; %s/%s)", Agent, Version)
@@ -291,18 +292,17 @@ func UserAgent(contact string) string {
 	return fmt.Sprintf("Mozilla/5.0 (compatible; %s/%s; +%s)", Agent, Version, contact)
 }
 
-// The settings of the guard against traps: that there is none, and the patterns of URLs that are fetched all the same.
-// Both may also be taken back.
+// Settings that disable the detection of traps, and that release the URLs of suspected traps. Both may be reset.
 const (
 	NoTrapsKey     = "no-traps"
 	ReleaseTrapKey = "release-trap"
 )
 
-// FieldsKey is the setting that names the rules for records. Other rules may take their place, for pages that come
-// then; there is no way back to none.
+// FieldsKey is the setting that names the rules for records. The rules may be replaced, for pages fetched afterwards,
+// but not removed.
 const FieldsKey = "fields"
 
-// Bound is a bound that a person gives, as a crawl's Config has it: negative where it is 0, without limit.
+// Bound converts a user's limit (0: none) to that of a crawl's Config (negative: none).
 func Bound(n int64) int64 {
 	if n == 0 {
 		return -1
@@ -310,5 +310,5 @@ func Bound(n int64) int64 {
 	return n
 }
 
-// NoLimit is how a depth is written that has none.
+// NoLimit is the text for an unlimited depth.
 const NoLimit = "unlimited"

@@ -7,7 +7,7 @@ import (
 	"kumo/internal/state/rank/ids"
 )
 
-// The orders in which URLs that wait at a host are fetched.
+// The orders in which a host's pending URLs are fetched.
 const (
 	PageRank = "pagerank"
 	OPIC     = "opic"
@@ -17,37 +17,37 @@ const (
 	Random   = "random"
 )
 
-// OrderKey and PreferKey are the settings that say which URLs go first.
+// Settings that determine which URLs come first.
 const (
 	OrderKey  = "order"
 	PreferKey = "prefer"
 )
 
-// Orders are all orders, the default first.
+// Orders returns all orders, the default first.
 func Orders() []string { return []string{ByDepth, PageRank, OPIC, InDegree, Breadth, Random} }
 
-// ByLinks reports whether the job's order goes by the links that were found.
+// ByLinks reports whether the job's order depends on the found links.
 func (j *Job) ByLinks() bool { return byLinks(j.Order) }
 
 func byLinks(order string) bool { return slices.Contains([]string{PageRank, OPIC, InDegree}, order) }
 
-// CheckMeshOrder returns an error if a crawl without a center cannot have an order.
+// CheckMeshOrder returns an error if the order is not available in a mesh crawl.
 func CheckMeshOrder(order string) error {
 	if !byLinks(order) {
 		return nil
 	}
-	return advice.Usage("--order %s goes by links, and in a crawl without a centre a URL's links are with other nodes "+
-		"than the URL: take %s, %s or %s", order, ByDepth, Breadth, Random)
+	return advice.Usage("--order %s needs all links to a URL, which are spread over the nodes in a mesh crawl: "+
+		"use %s, %s or %s", order, ByDepth, Breadth, Random)
 }
 
 const (
 	rankedURLBytes   = 16      // bytes of memory, at most
-	reportedURLBytes = 2       // and where other nodes are told of it
-	minRanked        = 1 << 17 // URLs, of which some 2 MB cannot be had for less
+	reportedURLBytes = 2       // additional bytes where other nodes report URLs
+	minRanked        = 1 << 17 // minimum number of URLs; needs about 2 MB in any case
 )
 
-// KnownMemory is what there is for known URLs, queues and digests together, in eighths of which they have four, two and
-// one. An order that goes by links takes a quarter of it.
+// KnownMemory returns the memory for known URLs, queues and digests, which get 4, 2 and 1 eighths of it. An order by
+// links takes a quarter of the budget.
 func (j *Job) KnownMemory() int64 {
 	if j.ByLinks() {
 		return j.MemoryBudget() * 3 / 4
@@ -55,8 +55,8 @@ func (j *Job) KnownMemory() int64 {
 	return j.MemoryBudget()
 }
 
-// RankMemory is what an order that goes by links has, alone or with other nodes: for how many URLs, and bytes of links
-// to keep in memory.
+// RankMemory returns the memory of an order by links, alone or with other nodes: a number of URLs, and bytes of links
+// to buffer in memory.
 func (j *Job) RankMemory(others bool) (urls int, links int64) {
 	each := int64(rankedURLBytes)
 	if others {

@@ -13,16 +13,16 @@ import (
 	"kumo/internal/state/frontier"
 )
 
-// OverrideKey is the setting that has what some hosts and URLs have in place of others.
+// OverrideKey is the setting that overrides others for some hosts and URLs.
 const OverrideKey = "override"
 
-// proxySets are the proxies of overrides, by what these name.
+// proxySets maps the proxies named in overrides to their implementation.
 type proxySets map[string]*fetch.ProxySet
 
-// overrideState is what is made of the overrides of a crawl that are in force.
+// overrideState is derived from a crawl's overrides in effect.
 type overrideState struct{ sets atomic.Pointer[proxySets] }
 
-// SetOverrides puts overrides in force, or says what is wrong with them. It is called before the crawl is opened.
+// SetOverrides validates overrides and puts them into effect. Call it before the crawl is opened.
 func (j *Job) SetOverrides(all []*policy.Override) error {
 	sets := proxySets{}
 	for _, o := range all {
@@ -38,8 +38,8 @@ func (j *Job) SetOverrides(all []*policy.Override) error {
 		}
 		set, err := proxySet(o.Proxies)
 		if err != nil {
-			return advice.Usage("--%s: match %s: proxy: none, or a URL such as http://HOST:PORT or socks5://HOST:PORT is wanted",
-				OverrideKey, o.Name) // which may hold a password, and is not repeated
+			return advice.Usage("--%s: match %s: proxy: give none, or a URL such as http://HOST:PORT or socks5://HOST:PORT",
+				OverrideKey, o.Name) // not the value, which may contain a password
 		}
 		sets[key(o.Proxies)] = set
 	}
@@ -49,7 +49,7 @@ func (j *Job) SetOverrides(all []*policy.Override) error {
 	return nil
 }
 
-// ApplyOverrides puts those of another job in force, in a crawl that runs.
+// ApplyOverrides puts the overrides of another job into effect in a running crawl.
 func (j *Job) ApplyOverrides(from *Job) {
 	if j == from || j.overriding == nil || from.overriding == nil {
 		return
@@ -81,7 +81,7 @@ func proxySet(proxies []string) (*fetch.ProxySet, error) {
 	return fetch.NewProxySet(urls...)
 }
 
-// OverrideTexts are the overrides in force, without secrets.
+// OverrideTexts returns the overrides in effect, without secrets.
 func (j *Job) OverrideTexts() (texts []string) {
 	for _, o := range j.Crawl.Overrides.All() {
 		texts = append(texts, RedactOverride(o))
@@ -89,10 +89,10 @@ func (j *Job) OverrideTexts() (texts []string) {
 	return texts
 }
 
-// RedactOverride is an override's text without secrets.
+// RedactOverride returns the text of an override without secrets.
 func RedactOverride(o *policy.Override) string { return o.Redact(fetch.IsSecret, settings.Redacted) }
 
-// proxiesOf are those that a host has of its own; nil for none.
+// proxiesOf returns the overriding proxies of a host; nil if there are none.
 func (j *Job) proxiesOf(host string) *fetch.ProxySet {
 	own := j.Crawl.Overrides.ForHost(host).Proxies
 	if own == nil {
@@ -101,7 +101,7 @@ func (j *Job) proxiesOf(host string) *fetch.ProxySet {
 	return (*j.overriding.sets.Load())[key(own)]
 }
 
-// HostConfig is what the frontier is to know of a host's overrides.
+// HostConfig returns a host's overrides for the frontier.
 func (j *Job) HostConfig(host string) (c frontier.HostConfig) {
 	own := j.Crawl.Overrides.ForHost(host)
 	if own.Delay != nil {
@@ -113,7 +113,7 @@ func (j *Job) HostConfig(host string) (c frontier.HostConfig) {
 	return c
 }
 
-// CheckLive says which of some overrides cannot come into force while the job runs.
+// CheckLive returns an error if an override cannot take effect during the run.
 func (j *Job) CheckLive(all []*policy.Override) error {
 	k := policy.Tracked{Scope: weburl.NewScope(j.Scope, j.Crawl.Overrides.Scopes()...), Depth: j.Crawl.BoundsDepth(),
 		Pages:   j.Crawl.PagesPerHost > 0 || j.Crawl.Overrides.LimitsPages(),

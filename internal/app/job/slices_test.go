@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestPoliteSlices: whatever hosts are cut into by default, politeness allows it.
+// TestPoliteSlices: politeness always allows the default number of slices.
 func TestPoliteSlices(t *testing.T) {
 	for _, c := range []struct {
 		delay   time.Duration

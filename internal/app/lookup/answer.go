@@ -20,13 +20,13 @@ import (
 	"kumo/internal/state/store/warc"
 )
 
-// MaxBody is how many bytes of a body are read.
+// MaxBody is the number of bytes of a body that are read.
 const MaxBody = 16 << 20
 
-// ErrNoAnswer is a record without an answer, or one whose WARC file is not here.
-var ErrNoAnswer = errors.New("there is no answer in the archive")
+// ErrNoAnswer means that a record has no response, or that its WARC file is not available.
+var ErrNoAnswer = errors.New("the archive has no response for it")
 
-// Answer reads a record's answer.
+// Answer reads a record's response.
 func (a *Archive) Answer(ctx context.Context, r *Record) (*page.Response, error) {
 	if r.Status == 0 || r.WARC == "" {
 		return nil, ErrNoAnswer
@@ -34,7 +34,7 @@ func (a *Archive) Answer(ctx context.Context, r *Record) (*page.Response, error)
 	return a.answerAt(ctx, r.URL, r.Status, captures.Location{File: r.WARC, Offset: r.Offset}, r.Revisit != "")
 }
 
-// AnswerOf reads the newest good answer of a URL; ErrNoAnswer if there is none.
+// AnswerOf reads the newest good response of a URL; ErrNoAnswer if there is none.
 func (a *Archive) AnswerOf(ctx context.Context, url string) (*page.Response, error) {
 	x, err := a.find(ctx, url, "")
 	if err != nil {
@@ -58,7 +58,7 @@ func (a *Archive) answerAt(ctx context.Context, url string, status int, at captu
 	return a.read(ctx, &c)
 }
 
-// original is where the record lies that a revisit refers to; nil if it is not here.
+// original returns the location of the record that a revisit refers to; nil if it is not available.
 func (a *Archive) original(ctx context.Context, url string, at captures.Location) (*captures.Location, error) {
 	target, digest := url, ""
 	err := a.withSlot(ctx, func() error {
@@ -94,7 +94,7 @@ func (o *openWARC) Close() { _ = o.src.Close() } // it is only read
 
 func (a *Archive) open(file string) (*openWARC, error) {
 	if strings.ContainsAny(file, `/\`) {
-		return nil, fmt.Errorf("%q is no file's name", file)
+		return nil, fmt.Errorf("%q is not a file name", file)
 	}
 	name := filepath.Join(a.dir, "warc", file)
 	size, err := a.disk.Size(name)
@@ -116,7 +116,7 @@ func (a *Archive) open(file string) (*openWARC, error) {
 	return &openWARC{in, src}, nil
 }
 
-// withSlot waits for a place to read a record.
+// withSlot calls f when one of the slots for reading records is free.
 func (a *Archive) withSlot(ctx context.Context, f func() error) error {
 	select {
 	case a.slots <- struct{}{}:
@@ -140,7 +140,7 @@ func (a *Archive) read(ctx context.Context, c *captures.Capture) (resp *page.Res
 	return resp, err
 }
 
-// read parses an answer. Of a list that is broken, or has too many entries, what came before stands.
+// read parses a response. If a list is malformed or too long, the entries read so far are returned.
 func read(resp *page.Response, cfg parse.Config) (pg page.Page, err error) {
 	if err = parse.New(cfg).Parse(resp, &pg); err != nil && parse.IsList(pg.Sniffed) {
 		err = nil
@@ -148,7 +148,7 @@ func read(resp *page.Response, cfg parse.Config) (pg page.Page, err error) {
 	return pg, err
 }
 
-// Type is the media type by which an answer's body is to be read.
+// Type returns the media type of a response's body, sniffed or declared.
 func Type(resp *page.Response) string {
 	pg, err := read(resp, parse.Config{MaxLinks: 1})
 	if err != nil {
@@ -157,7 +157,7 @@ func Type(resp *page.Response) string {
 	return cmp.Or(pg.Sniffed, pg.Type)
 }
 
-// A Link is one that an answer's body or head has.
+// A Link is a link in a response's body or headers.
 type Link struct {
 	URL      string `json:"url"`
 	Kind     string `json:"kind"`
@@ -166,7 +166,7 @@ type Link struct {
 	NoFollow bool   `json:"nofollow,omitempty"`
 }
 
-// Links are the first n links of an answer, and how many it has.
+// Links returns the first n links of a response, and their total number.
 func Links(resp *page.Response, n int) (links []Link, all int, err error) {
 	pg, err := read(resp, parse.Config{AnchorText: true})
 	if err != nil {
@@ -180,7 +180,7 @@ func Links(resp *page.Response, n int) (links []Link, all int, err error) {
 	return links, len(pg.Links), nil
 }
 
-// A Text is what an answer's body says to a reader.
+// A Text is the text of a response.
 type Text struct {
 	Title     string `json:"title,omitempty"`
 	Headline  string `json:"headline,omitempty"`
@@ -188,13 +188,13 @@ type Text struct {
 	Published string `json:"published,omitempty"`
 	Lang      string `json:"lang,omitempty"`
 	Text      string `json:"text"`
-	Main      bool   `json:"main"`      // it is the main text of an HTML page, and not the body as it is
-	Truncated bool   `json:"truncated"` // there is more
+	Main      bool   `json:"main"`      // the main text of an HTML page, not the raw body
+	Truncated bool   `json:"truncated"` // the text is longer
 }
 
-const textBytes = 1 << 20 // of a text that is given
+const textBytes = 1 << 20 // maximum size of a returned text
 
-// TextOf is what an answer says: the main text of HTML, other text as it is, nothing else.
+// TextOf returns the text of a response: the main text of HTML, other text verbatim, and none for other types.
 func TextOf(resp *page.Response) (*Text, error) { return textOf(resp, maintext.Extract) }
 
 // MarkdownOf is TextOf with the main text of HTML in Markdown.
@@ -209,7 +209,8 @@ func textOf(resp *page.Response, extract func(body []byte, url string) (maintext
 	kind := cmp.Or(pg.Sniffed, pg.Type)
 	switch {
 	case parse.IsHTML(kind):
-		m, _ := extract(parse.UTF8(resp.Body, cmp.Or(pg.Charset, "utf-8")), resp.URL) // what there is before a bound will do
+		// after a limit, the text so far is returned
+		m, _ := extract(parse.UTF8(resp.Body, cmp.Or(pg.Charset, "utf-8")), resp.URL)
 		t.Headline, t.Author, t.Published, t.Text, t.Main = m.Headline, m.Author, m.Published, m.Text, true
 	case pg.Charset != "" || IsText(kind):
 		t.Text = string(parse.UTF8(resp.Body, cmp.Or(pg.Charset, "utf-8")))
@@ -220,7 +221,7 @@ func textOf(resp *page.Response, extract func(body []byte, url string) (maintext
 	return t, nil
 }
 
-// IsText reports whether a media type is one of text.
+// IsText reports whether a media type is textual.
 func IsText(kind string) bool {
 	return strings.HasPrefix(kind, "text/") || strings.HasSuffix(kind, "json") || strings.HasSuffix(kind, "xml") ||
 		strings.HasSuffix(kind, "javascript")
@@ -228,11 +229,11 @@ func IsText(kind string) bool {
 
 const (
 	openEnding = ".open"
-	revisit    = "warc/revisit" // the media type of an index line
+	revisit    = "warc/revisit" // media type in an index line
 )
 
-// find gives the line of a URL's newest good answer or, with a digest, of a record that has that body; nil if there is
-// none. Indexes of files that are closed are sorted.
+// find returns the index line of a URL's newest good response or, with a digest, of a record with that body; nil if
+// there is none. Indexes of closed files are sorted.
 func (a *Archive) find(ctx context.Context, url, digest string) (newest *warc.IndexLine, err error) {
 	names, err := a.disk.List(filepath.Join(a.dir, "warc"))
 	if err != nil {
@@ -285,7 +286,7 @@ func (a *Archive) find(ctx context.Context, url, digest string) (newest *warc.In
 	return newest, nil
 }
 
-// search calls f with the lines of a sorted file that begin with a key.
+// search calls f with the lines of a sorted file that begin with key.
 func (a *Archive) search(file string, key []byte, f func(line []byte)) error {
 	size, err := a.disk.Size(file)
 	if err != nil {
@@ -296,7 +297,7 @@ func (a *Archive) search(file string, key []byte, f func(line []byte)) error {
 		return err
 	}
 	defer func() { _ = src.Close() }() // it is only read
-	// the least block whose first whole line is not before the key
+	// The first block whose first complete line is not before the key.
 	blocks := int((size + searchStep - 1) / searchStep)
 	var failed error
 	at := sort.Search(blocks, func(i int) bool {
@@ -319,14 +320,14 @@ func (a *Archive) search(file string, key []byte, f func(line []byte)) error {
 		} else if bytes.Compare(line, key) > 0 {
 			return nil
 		}
-		pos = next - 1 // of the line's end, behind which the next begins
+		pos = next - 1 // position of the newline before the next line
 	}
 }
 
 const searchStep = 4 << 10
 
-// lineAfter is the first line that begins behind a line's end at or after a place, or at the file's beginning, and
-// where the line ends; nil if there is none.
+// lineAfter returns the first line that begins after a newline at or after at, or at the beginning of the file, and the
+// offset after that line; nil if there is none.
 func lineAfter(src vfs.ReaderAt, at, size int64) (line []byte, next int64, err error) {
 	for room := int64(searchStep) * 2; ; room *= 4 {
 		b := make([]byte, min(room, size-at))

@@ -22,14 +22,14 @@ import (
 	"kumo/internal/state/store/jsonl"
 )
 
-// An Archive is the files of one crawl. Any number of goroutines may use it.
+// An Archive gives access to the files of one crawl. It is safe for concurrent use.
 type Archive struct {
 	disk  vfs.FS
 	dir   string
-	slots chan struct{} // whoever reads a record has one
+	slots chan struct{} // limits concurrent reads of records
 }
 
-// maxReaders is how many records are read at once: each may take [MaxBody] twice.
+// maxReaders limits the concurrent reads of records: each may need twice [MaxBody].
 const maxReaders = 4
 
 // New returns the archive of the crawl in dir.
@@ -42,18 +42,18 @@ const (
 	skippedName = "skipped.jsonl"
 )
 
-// A Record is a visit by its line in pages.jsonl, whose members are its fields in JSON.
+// A Record is a visit, as in its line in pages.jsonl, whose JSON members it has.
 type Record struct {
-	ID int64 `json:"id"` // where its line begins
+	ID int64 `json:"id"` // offset of its line
 	jsonl.PageLine
 }
 
-// A Filter chooses records. The zero value takes all.
+// A Filter selects records. The zero value selects all.
 type Filter struct {
-	Status string // 404; 4xx for all of a class; 0 for what was not answered
-	Type   string // a media type, or how it begins: text/
-	Prefix string // of the URL behind its scheme: a host, or more
-	Lang   string // a language, or how its tag begins: en
+	Status string // 404; 4xx for a class; 0 for visits without a response
+	Type   string // a media type or a prefix of it: text/
+	Prefix string // of the URL without its scheme: a host, or more
+	Lang   string // a language tag or a prefix of it: en
 	Day    string // 2026-11-21, or a month: 2026-11
 }
 
@@ -78,7 +78,7 @@ func (f *Filter) matches(r *Record) bool {
 	return f.Status == "" || status == f.Status
 }
 
-// days are the times between which the filter's day, or month, is; the zero times if it has none.
+// days returns the beginning and end of the filter's day or month; zero times if it has none.
 func (f *Filter) days() (from, to time.Time, err error) {
 	if f.Day == "" {
 		return from, to, nil
@@ -89,7 +89,7 @@ func (f *Filter) days() (from, to time.Time, err error) {
 	if from, err = time.Parse("2006-01", f.Day); err == nil {
 		return from, from.AddDate(0, 1, 0), nil
 	}
-	// a day that its month has not, of which there is nothing
+	// A day that does not exist in its month selects nothing.
 	var day int
 	if _, err := fmt.Sscanf(f.Day, "%d-%d-%d", new(int), new(int), &day); err == nil && len(f.Day) == len(time.DateOnly) &&
 		1 <= day && day <= 31 {
@@ -98,37 +98,36 @@ func (f *Filter) days() (from, to time.Time, err error) {
 			return from, from.AddDate(0, 0, 1), nil
 		}
 	}
-	return from, to, fmt.Errorf("the day is %q: wanted is one such as 2026-11-21, or a month such as 2026-11", f.Day)
+	return from, to, fmt.Errorf("day %q: give a day such as 2026-11-21, or a month such as 2026-11", f.Day)
 }
 
-// Check says what is wrong with a filter.
+// Check returns an error if the filter is invalid.
 func (f *Filter) Check() error {
 	if _, _, err := f.days(); err != nil {
 		return err
 	}
 	digits := strings.TrimSuffix(f.Status, "xx")
 	if strings.Trim(digits, "0123456789") != "" || len(f.Status) > 3 || f.Status != digits && len(digits) != 1 {
-		return fmt.Errorf("the status is %q: wanted is a number such as 404, a class such as 4xx, or 0 for what was not "+
-			"answered", f.Status)
+		return fmt.Errorf("status %q: give a number such as 404, a class such as 4xx, or 0 for visits without a "+
+			"response", f.Status)
 	}
 	return nil
 }
 
 const (
-	stepBytes = 256 << 10 // that are read at once
-	scanBytes = 4 << 20   // that are gone through for one list
-	lineBytes = 2 << 20   // of a line that is read: more is damage
+	stepBytes = 256 << 10 // of one read
+	scanBytes = 4 << 20   // scanned for one list
+	lineBytes = 2 << 20   // maximum length of a line; longer ones are damaged
 )
 
-// scanTime is how long one list takes on a slow disk, and one that is busy; the next goes on behind it.
+// scanTime limits the time for one list on a slow or busy disk; the next list continues after it.
 var scanTime = 120 * time.Millisecond
 
 // Last is the cursor of the newest record.
 const Last = -1
 
-// List gives up to n records that a filter takes, the newest first, from behind a cursor on, and the cursor of what
-// follows; 0 if nothing does. It goes through a bounded part of the crawl's records: there may be fewer than n, or
-// none, and more behind them.
+// List returns up to n records that match a filter, newest first, starting at a cursor, and the cursor for the next
+// call; 0 at the end. It scans a bounded part of the records: there may be fewer than n, or none, and more after them.
 func (a *Archive) List(ctx context.Context, f Filter, cursor int64, n int) (records []Record, next int64, err error) {
 	from, to, err := f.days()
 	if err != nil {
@@ -139,11 +138,11 @@ func (a *Archive) List(ctx context.Context, f Filter, cursor int64, n int) (reco
 			return nil, 0, err
 		}
 	}
-	// What is further back is older than what is wanted once much is, one record after the other: those that kumo repair
-	// has made again stand behind younger ones.
+	// Stop when a long run of records is too old. Single old records may be followed by newer ones, because kumo repair
+	// appends restored records.
 	over, young, may, until := false, int64(0), f.mayMatch, time.Now().Add(scanTime)
 	if f.Day != "" {
-		may = func([]byte) bool { return true } // the time of each is wanted
+		may = func([]byte) bool { return true } // the time of each record is needed
 	}
 	next, err = a.eachRecord(ctx, cursor, may, func(r *Record, gone int64) (bool, error) {
 		if r != nil && f.matches(r) {
@@ -162,9 +161,9 @@ func (a *Archive) List(ctx context.Context, f Filter, cursor int64, n int) (reco
 	return records, next, err
 }
 
-// Excluded returns up to n URLs within reach that a rule excluded, the newest first, from behind a cursor on, and the
-// cursor of what follows; 0 if nothing does. With an empty rule it returns those of all. As List it reads a bounded
-// part of the file: there may be fewer than n, or none, and more behind them.
+// Excluded returns up to n URLs in scope that a rule excluded, newest first, starting at a cursor, and the cursor for
+// the next call; 0 at the end. An empty rule selects all. Like List, it scans a bounded part of the file: there may be
+// fewer than n, or none, and more after them.
 func (a *Archive) Excluded(ctx context.Context, rule string, cursor int64, n int) (all []jsonl.SkipLine,
 	next int64, err error) {
 	until := time.Now().Add(scanTime)
@@ -178,10 +177,11 @@ func (a *Archive) Excluded(ctx context.Context, rule string, cursor int64, n int
 	return all, next, err
 }
 
-// maxDisorder is by how much records may be out of the order of their times: these are those at which requests began.
+// maxDisorder is the maximum difference in order and time of records. Their times are those of the requests, and they
+// are in the order of completion.
 const maxDisorder = time.Hour
 
-// endOffset is where the lines of a file of the crawl end that are before a cursor; 0 if the file is not there.
+// endOffset returns the end of the lines before a cursor in a file of the crawl; 0 if the file does not exist.
 func (a *Archive) endOffset(name string, cursor int64) (int64, error) {
 	size, err := a.disk.Size(filepath.Join(a.dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -193,14 +193,15 @@ func (a *Archive) endOffset(name string, cursor int64) (int64, error) {
 	return cursor, err
 }
 
-// seekTime is where the records end, before a cursor, that are not all younger than a time; nearly so: none of these is
-// behind it. It looks at a few records, however many there are.
+// seekTime returns an approximate end of the records before a cursor that are not newer than a time; it is never too
+// low. It reads only a few records.
 func (a *Archive) seekTime(ctx context.Context, t time.Time, cursor int64) (int64, error) {
 	cursor, err := a.endOffset(pagesName, cursor)
 	if err != nil {
 		return 0, err
 	}
-	// the last line before from is not younger, unless from is 0; the one behind to is, or is not there
+	// Invariant: the last record before from is not newer, unless from is 0; the one after to is newer, or does not
+	// exist.
 	from, to := int64(0), cursor
 	for to-from > stepBytes {
 		middle := from + (to-from)/2
@@ -211,7 +212,7 @@ func (a *Archive) seekTime(ctx context.Context, t time.Time, cursor int64) (int6
 			return 0, err
 		}
 		switch {
-		case last == nil || at < from: // one line goes from there to the middle
+		case last == nil || at < from: // a single line spans from that record to the middle
 			return to, nil
 		case last.Time.After(t):
 			to = middle
@@ -222,8 +223,7 @@ func (a *Archive) seekTime(ctx context.Context, t time.Time, cursor int64) (int6
 	return to, nil
 }
 
-// mayMatch reports whether a filter may take the record of a line: others are not worth reading whole. A line begins
-// with its URL.
+// mayMatch reports whether a line may match the filter, without decoding all of it. A line begins with its URL.
 func (f *Filter) mayMatch(line []byte) bool {
 	url, is := bytes.CutPrefix(line, []byte(`{"url":"`))
 	if f.Prefix == "" || !is {
@@ -238,9 +238,9 @@ func (f *Filter) mayMatch(line []byte) bool {
 	return bytes.HasPrefix(url, begin)
 }
 
-// eachRecord calls f with the records from behind a cursor on, the newest first, until f has enough, and gives the cursor of
-// what follows. gone is how many bytes of lines were gone through; for a line that may not be wanted, and for one that
-// is damaged, which is kumo verify's to tell of, the record is nil.
+// eachRecord calls f with the records before a cursor, newest first, until f returns false, and returns the cursor for
+// the next call. gone is the number of bytes scanned. The record is nil for a line that may rejects, and for a damaged
+// line, which kumo verify reports.
 func (a *Archive) eachRecord(ctx context.Context, cursor int64, may func(line []byte) bool,
 	f func(r *Record, gone int64) (more bool, err error)) (next int64, err error) {
 	return a.eachFileLineBack(ctx, pagesName, cursor, func(line []byte, at, gone int64) (bool, error) {
@@ -255,8 +255,8 @@ func (a *Archive) eachRecord(ctx context.Context, cursor int64, may func(line []
 	})
 }
 
-// eachFileLineBack calls f with the lines of a file of the crawl before a cursor, the last first, where they begin and how many
-// bytes were gone through with them, until f has enough. It returns the cursor of what follows.
+// eachFileLineBack calls f with the lines of a file before a cursor, last first, with their offsets and the number of
+// bytes scanned, until f returns false. It returns the cursor for the next call.
 func (a *Archive) eachFileLineBack(ctx context.Context, name string, cursor int64,
 	f func(line []byte, at, gone int64) (more bool, err error)) (next int64, err error) {
 	if cursor, err = a.endOffset(name, cursor); err != nil || cursor == 0 {
@@ -279,18 +279,18 @@ func (a *Archive) eachFileLineBack(ctx context.Context, name string, cursor int6
 	return next, err
 }
 
-// eachLineBack calls f with the lines before end, the last first, until f has enough. What is behind the last line's
-// end is no line yet. A line holds until f returns.
+// eachLineBack calls f with the lines before end, last first, until f returns false. Text after the last newline is
+// ignored. A line is valid until f returns.
 func eachLineBack(src vfs.ReaderAt, end int64, f func(line []byte, at int64) (more bool, err error)) error {
-	var tail []byte  // of the line whose beginning is not read yet
-	var room []byte  // in which blocks are read
-	var begins []int // of lines in a block, each behind a line's end
-	whole := false   // tail ends where a line does
+	var tail []byte  // end of the line whose beginning is not read yet
+	var room []byte  // buffer for blocks
+	var begins []int // offsets of lines in the block, each after a newline
+	whole := false   // tail ends at a newline
 	for at := end; at > 0; {
 		n := int(min(stepBytes, at))
 		at -= int64(n)
 		room = slices.Grow(room[:0], n+len(tail))[:n+len(tail)]
-		copy(room[n:], tail) // which lies elsewhere
+		copy(room[n:], tail) // it is in a separate buffer
 		if _, err := src.ReadAt(room[:n], at); err != nil {
 			return err
 		}
@@ -313,7 +313,7 @@ func eachLineBack(src vfs.ReaderAt, end int64, f func(line []byte, at int64) (mo
 			block, whole = block[:begin-1], true
 		}
 		if tail = append(tail[:0], block...); len(tail) > lineBytes {
-			return fmt.Errorf("a line of more than %d bytes", lineBytes)
+			return fmt.Errorf("a line has more than %d bytes", lineBytes)
 		}
 	}
 	if whole && len(tail) > 0 {
@@ -323,10 +323,10 @@ func eachLineBack(src vfs.ReaderAt, end int64, f func(line []byte, at int64) (mo
 	return nil
 }
 
-// ErrNoRecord is a record that is not there.
+// ErrNoRecord means that there is no record with the id.
 var ErrNoRecord = errors.New("there is no such record")
 
-// Record reads the record whose line begins at id.
+// Record reads the record whose line begins at offset id.
 func (a *Archive) Record(id int64) (*Record, error) {
 	src, err := a.disk.OpenAt(filepath.Join(a.dir, pagesName))
 	if errors.Is(err, fs.ErrNotExist) || id < 0 {

@@ -24,7 +24,7 @@ import (
 	"kumo/internal/state/store/warc"
 )
 
-// crawled is the archive of a small crawl, whose WARC files are small, too.
+// crawled returns the archive of a small crawl with small WARC files.
 func crawled(t *testing.T, j *job.Job) *lookup.Archive {
 	t.Helper()
 	j.WARCSize = 20_000
@@ -55,7 +55,7 @@ func everything(t *testing.T, a *lookup.Archive, f lookup.Filter, n int) (all []
 	}
 }
 
-// Lists in pieces have each line once, the newest first; what was fetched is found by its URL, with links and text.
+// Paged lists contain each line once, newest first; fetched pages are found by their URL, with links and text.
 func TestRecordsOfACrawl(t *testing.T) {
 	t.Parallel()
 	s := jobtest.Serve(t, synthweb.Clean(1, 4, 80))
@@ -179,7 +179,7 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-// Whatever lies in the folder, a question has an end.
+// Queries end whatever the files contain.
 func TestDamagedFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -210,7 +210,7 @@ func TestDamagedFiles(t *testing.T) {
 	}
 }
 
-// TestOldKeys: a URL is found in the index of a crawl that kumo's first versions made, which had other keys.
+// TestOldKeys: URLs are found in indexes of kumo's first versions, which had other keys.
 func TestOldKeys(t *testing.T) {
 	t.Parallel()
 	s := jobtest.Serve(t, synthweb.Clean(1, 1, 3))

@@ -11,11 +11,12 @@ import (
 	"kumo/internal/base/stats"
 )
 
-// curvePoints is how many lines are read for a curve.
+// curvePoints is the number of lines that are read for a curve.
 const curvePoints = 360
 
-// Curve is how many visits a crawl had made at which time, by the times and places of some lines in its pages.jsonl:
-// all lines are taken to be as long, so that it costs the same for any crawl. pages is how many there are.
+// Curve returns the number of visits over time, estimated from the times and offsets of a few lines of pages.jsonl. It
+// assumes that all lines have the same length, so its cost does not depend on the size of the crawl. pages is the
+// current number of visits.
 func (a *Archive) Curve(pages int64) ([]stats.Point, error) {
 	name := filepath.Join(a.dir, pagesName)
 	size, err := a.disk.Size(name)
@@ -47,7 +48,7 @@ func (a *Archive) Curve(pages int64) ([]stats.Point, error) {
 		}
 	}
 	slices.SortFunc(all, func(a, b stats.Point) int { return a.Time.Compare(b.Time) })
-	for i := range all { // lines are in the order in which visits were done, which is nearly that of their times
+	for i := range all { // lines are in order of completion, which is nearly that of their times
 		if i > 0 {
 			all[i].Pages = max(all[i].Pages, all[i-1].Pages)
 		}

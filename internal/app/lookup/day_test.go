@@ -12,8 +12,7 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// A day's records are all found, however far back they are, and whatever the order in which requests ended; what is
-// further back is not gone through.
+// All records of a day are found, however old, and in whatever order the requests ended; older ones are not scanned.
 func TestRecordsOfADay(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -57,7 +56,7 @@ func TestRecordsOfADay(t *testing.T) {
 		10); len(some) != 0 || next != 0 || err != nil {
 		t.Errorf("a host that is not there goes on behind its day: %d records, %d, %v", len(some), next, err)
 	}
-	// What a repair has made again stands behind what is younger.
+	// Records restored by a repair are after newer ones.
 	again := strings.Join(strings.SplitAfter(b.String(), "\n")[:2000], "")
 	if err := os.WriteFile(filepath.Join(dir, "pages.jsonl"), []byte(b.String()+again), 0o600); err != nil {
 		t.Fatal(err)

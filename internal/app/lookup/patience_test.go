@@ -2,4 +2,4 @@ package lookup
 
 import "time"
 
-func init() { scanTime = time.Hour } // what a list has in tests is not to depend on how busy the machine is
+func init() { scanTime = time.Hour } // lists in tests must not depend on the machine's load

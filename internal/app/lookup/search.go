@@ -18,18 +18,18 @@ import (
 	"kumo/internal/state/store/jsonl"
 )
 
-// A Query is what is looked for. The zero value takes all records.
+// A Query selects records by words. The zero value selects all.
 type Query struct {
 	Filter
-	Words    []string // each has to be in the URL, in what the page says of itself or, unless HeadOnly, in its text
-	Host     string   // it, or one below it
-	HeadOnly bool     // no text is read
+	Words    []string // each must be in the URL, the metadata or, unless HeadOnly, the text
+	Host     string   // the host, or a subdomain of it
+	HeadOnly bool     // do not read texts
 }
 
-// Check says what is wrong with a query.
+// Check returns an error if the query is invalid.
 func (q *Query) Check() error {
 	if len(q.Words) > maxWords || len(strings.Join(q.Words, "")) > maxWordBytes {
-		return fmt.Errorf("at most %d words of together %d bytes can be looked for", maxWords, maxWordBytes)
+		return fmt.Errorf("a search can have at most %d words and %d bytes in total", maxWords, maxWordBytes)
 	}
 	return q.Filter.Check()
 }
@@ -39,40 +39,40 @@ const (
 	maxWordBytes = 1000
 )
 
-// What is done for one search.
+// Limits of one search.
 const (
-	searchBytes = 32 << 20        // of lines that are gone through
-	searchTexts = 1000            // answers whose text is read
+	searchBytes = 32 << 20        // scanned lines
+	searchTexts = 1000            // responses whose text is read
 	searchTime  = 5 * time.Second // after which no more is
-	snippet     = 120             // bytes before and behind what was found
+	snippet     = 120             // bytes before and after the match
 )
 
-// A Hit is a record that was found.
+// A Hit is a matching record.
 type Hit struct {
 	Record
-	// where the last of the words was: head, which is the URL and what the page says of itself, or text; index, by which
-	// it was found
+	// Where the last matching word was found: head (the URL and metadata), text, or index for a search by the full-text
+	// index.
 	In string `json:"in,omitempty"`
-	// what stands around the first word, or in the index around most words
+	// The text around the first word or, with the index, around most words.
 	Snippet string  `json:"snippet,omitempty"`
-	Score   float64 `json:"score,omitempty"` // by the index: how well it fits
-	// by the index: the snippet in pieces, each of which was looked for (match) or not
+	Score   float64 `json:"score,omitempty"` // relevance, with the index
+	// With the index: the snippet in pieces, each of which is a match or not.
 	Pieces []fulltext.Piece `json:"pieces,omitempty"`
 }
 
-// Found is what a search has found, the newest first, and how far it went.
+// Found is the result of a search, newest first, and its extent.
 type Found struct {
 	Hits    []Hit  `json:"hits"`
-	Next    *int64 `json:"next,omitempty"` // goes on behind these as "cursor"; missing: all was gone through
-	Records int    `json:"records"`        // that were gone through
-	Texts   int    `json:"texts"`          // of these, those whose text was read
-	Cut     string `json:"cut,omitempty"`  // why the search ended though fewer were found than were asked for
-	// that was searched; missing: there is none, and records were gone through
+	Next    *int64 `json:"next,omitempty"` // "cursor" for the next call; missing at the end
+	Records int    `json:"records"`        // scanned records
+	Texts   int    `json:"texts"`          // of these, records whose text was read
+	Cut     string `json:"cut,omitempty"`  // why the search ended early
+	// The index that was used; missing if records were scanned.
 	Index *IndexState `json:"index,omitempty"`
 }
 
-// Search goes through a bounded part of the crawl's records, from a cursor on, and gives up to n that fit. There is no
-// index: texts are read out of the archive.
+// Search scans a bounded part of the crawl's records, starting at a cursor, and returns up to n that match. It uses no
+// index, but reads texts from the archive.
 func (a *Archive) Search(ctx context.Context, q Query, cursor int64, n int) (*Found, error) {
 	s := &search{a: a, q: q, found: &Found{Hits: []Hit{}}, end: time.Now().Add(searchTime), urls: map[string]bool{}}
 	for _, w := range q.Words {
@@ -86,7 +86,7 @@ func (a *Archive) Search(ctx context.Context, q Query, cursor int64, n int) (*Fo
 		}
 		switch {
 		case gone >= searchBytes:
-			s.found.Cut = fmt.Sprintf("%d records were gone through", s.found.Records)
+			s.found.Cut = fmt.Sprintf("%d records were scanned", s.found.Records)
 		case s.found.Texts >= searchTexts:
 			s.found.Cut = fmt.Sprintf("the texts of %d pages were read", s.found.Texts)
 		case time.Now().After(s.end):
@@ -112,10 +112,10 @@ type search struct {
 	words []*regexp.Regexp
 	found *Found
 	end   time.Time
-	urls  map[string]bool // that were found
+	urls  map[string]bool // URLs that were found
 }
 
-// check takes a record if it fits.
+// check adds a record to the result if it matches.
 func (s *search) check(ctx context.Context, r *Record) error {
 	s.found.Records++
 	if s.urls[r.URL] || !s.q.matches(r) || !s.q.matchesHost(r.URL) {
@@ -131,7 +131,7 @@ func (s *search) check(ctx context.Context, r *Record) error {
 		resp, err := s.a.Answer(ctx, r)
 		if s.found.Texts++; err != nil {
 			if errors.Is(err, ErrNoAnswer) {
-				return nil // what is damaged is kumo verify's to tell of
+				return nil // kumo verify reports damage
 			}
 			return err
 		}
@@ -148,7 +148,7 @@ func (s *search) check(ctx context.Context, r *Record) error {
 	return nil
 }
 
-// matchesHost reports whether a URL is of the host that is looked for, or of one below it.
+// matchesHost reports whether a URL is on the query's host or a subdomain of it.
 func (q *Query) matchesHost(url string) bool {
 	if q.Host == "" {
 		return true
@@ -160,14 +160,13 @@ func (q *Query) matchesHost(url string) bool {
 	return host == want || bare == want || strings.HasSuffix(host, "."+want) || strings.HasSuffix(bare, "."+want)
 }
 
-// hasText reports whether a record is of a page with a text of its own: what repeats an earlier answer is found by
-// that.
+// hasText reports whether a record has a text of its own. A revisit has not: its original is found instead.
 func hasText(r *Record) bool {
 	kind := cmp.Or(r.Sniffed, r.Type)
 	return r.Status/100 == 2 && r.Revisit == "" && r.WARC != "" && (parse.IsHTML(kind) || IsText(kind))
 }
 
-// missingWords are the words that a text does not have.
+// missingWords returns the words that are not in text.
 func missingWords(words []*regexp.Regexp, text string) (left []*regexp.Regexp) {
 	for _, w := range words {
 		if !w.MatchString(text) {
@@ -177,12 +176,12 @@ func missingWords(words []*regexp.Regexp, text string) (left []*regexp.Regexp) {
 	return left
 }
 
-// wordPattern finds a word in whatever case.
+// wordPattern returns a case-insensitive pattern for a word.
 func wordPattern(w string) *regexp.Regexp {
 	return regexp.MustCompile("(?i)" + regexp.QuoteMeta(strings.ToValidUTF8(w, "")))
 }
 
-// Excerpt is what stands around the first of words that a text has; "" if it has none.
+// Excerpt returns the text around the first of words that it contains; "" if it contains none.
 func Excerpt(text string, words []string) string {
 	for _, w := range words {
 		if found := excerpt(text, wordPattern(w)); found != "" {
@@ -192,7 +191,7 @@ func Excerpt(text string, words []string) string {
 	return ""
 }
 
-// excerpt is what stands around a word.
+// excerpt returns the text around a match.
 func excerpt(text string, word *regexp.Regexp) string {
 	at := word.FindStringIndex(text)
 	if at == nil {
@@ -202,14 +201,14 @@ func excerpt(text string, word *regexp.Regexp) string {
 	return strings.Join(strings.Fields(part), " ")
 }
 
-// Part is up to n bytes of a text from a place on, whole characters, and where the next part begins.
+// Part returns up to n bytes of a text from an offset, without splitting characters, and the offset of the next part.
 func Part(text string, from, n int) (part string, next int) {
 	from = boundary(text, min(max(from, 0), len(text)))
 	next = boundary(text, from+min(max(n, utf8.UTFMax), len(text)-from))
 	return text[from:next], next
 }
 
-// boundary is where the character at a place begins; the place itself, where there is none.
+// boundary returns the offset of the beginning of the character at an offset; the offset itself if there is none.
 func boundary(text string, at int) int {
 	for back := range min(utf8.UTFMax, at+1) {
 		if at == len(text) || utf8.RuneStart(text[at-back]) {
@@ -219,17 +218,17 @@ func boundary(text string, at int) int {
 	return at
 }
 
-// indexDir is the folder of the full-text index in a crawl's.
+// indexDir is the subfolder with the full-text index.
 const indexDir = "index"
 
-// An IndexState is how far a crawl's full-text index is.
+// An IndexState is the progress of a crawl's full-text index.
 type IndexState struct {
-	Docs int64   `json:"urls"` // that it has
-	Part float64 `json:"part"` // of what was fetched, 0 to 1, by the length of its lines
-	Fit  int64   `json:"fit"`  // that fit the query
+	Docs int64   `json:"urls"` // indexed URLs
+	Part float64 `json:"part"` // indexed part of pages.jsonl, from 0 to 1
+	Fit  int64   `json:"fit"`  // matches of the query
 }
 
-// Index is how far the full-text index is; [fulltext.ErrNoRecord] if there is none.
+// Index returns the progress of the full-text index; [fulltext.ErrNone] if there is none.
 func (a *Archive) Index() (s IndexState, err error) {
 	r, err := fulltext.OpenReader(a.disk, filepath.Join(a.dir, indexDir))
 	if err != nil {
@@ -239,7 +238,7 @@ func (a *Archive) Index() (s IndexState, err error) {
 	return a.indexState(r), nil
 }
 
-// Indexed searches by the full-text index, best first, from the from-th on.
+// Indexed searches with the full-text index, best matches first, starting at the from-th.
 func (a *Archive) Indexed(ctx context.Context, q fulltext.Query, from int64, n int) (*Found, error) {
 	ctx, cancel := context.WithTimeout(ctx, searchTime)
 	defer cancel()
@@ -261,7 +260,7 @@ func (a *Archive) Indexed(ctx context.Context, q fulltext.Query, from int64, n i
 	for i := range x.Hits {
 		h := &x.Hits[i]
 		rec, err := a.Record(h.Line)
-		if err != nil || rec.URL != h.URL { // pages.jsonl was made anew, and the index was not yet
+		if err != nil || rec.URL != h.URL { // pages.jsonl was rewritten, and the index not yet
 			rec = &Record{-1, jsonl.PageLine{URL: h.URL, Status: h.Status, Time: h.Time, Type: h.Type, Lang: h.Lang,
 				Title: h.Title}}
 		}
@@ -277,7 +276,7 @@ func (a *Archive) Indexed(ctx context.Context, q fulltext.Query, from int64, n i
 	return found, nil
 }
 
-// indexState is how far an index is, by the note of who writes it.
+// indexState returns the progress of an index, from the file of the process that writes it.
 func (a *Archive) indexState(r *fulltext.Reader) (s IndexState) {
 	s.Docs, _ = r.Docs()
 	size, err := a.disk.Size(filepath.Join(a.dir, pagesName))

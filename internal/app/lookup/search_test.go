@@ -12,14 +12,15 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// A search ends after so much, says so, and goes on where it ended until all was gone through once.
+// A search ends at its limits and says so; further calls continue until all records were scanned once.
 func TestSearchIsBounded(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	var text strings.Builder
 	const all = 2500
 	for i := range all {
-		fmt.Fprintf(&text, `{"url":"http://a.test/%d","status":200,"type":"text/html","title":"Page %[1]d","warc":"gone.warc.gz","offset":0}`+"\n", i)
+		fmt.Fprintf(&text,
+			`{"url":"http://a.test/%d","status":200,"type":"text/html","title":"Page %[1]d","warc":"gone.warc.gz","offset":0}`+"\n", i)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "pages.jsonl"), []byte(text.String()), 0o600); err != nil {
 		t.Fatal(err)

@@ -9,30 +9,30 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// An asker has the questions that other nodes have yet to answer. Any goroutine may use it.
+// A requester manages requests to other nodes that are not answered yet. It is safe for concurrent use.
 type requester struct {
 	msgs *messages
 
 	mu      sync.Mutex // guards below
-	last    uint64     // the number of the last question
+	last    uint64     // number of the last request
 	pending map[uint64]pendingRequest
 }
 
 type pendingRequest struct {
 	to        strategy.Node
-	replyKind byte // kind of message
+	replyKind byte // kind of the reply message
 	valid     func(answer []byte) bool
 	reply     chan<- []byte
 }
 
-// replyKind is the kind of message that answers another.
+// replyKind maps a kind of request to the kind of its reply.
 var replyKind = map[byte]byte{kindKnownRequest: kindKnownReply, kindCountRequest: kindCountReply}
 
 func newRequester(msgs *messages) *requester {
 	return &requester{msgs: msgs, pending: map[uint64]pendingRequest{}}
 }
 
-// request sends a question again and again until a valid answer comes or ctx ends; nil: none has come.
+// request sends a request repeatedly until a valid reply arrives; nil if ctx ends first.
 func (a *requester) request(ctx context.Context, to strategy.Node, kind byte, body []byte, every time.Duration,
 	valid func(answer []byte) bool) []byte {
 	got := make(chan []byte, 1)

@@ -28,48 +28,49 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// Lists of pages at risk, this node's and those of which it is a keeper, are files: atrisk/NODE.HASH in the node's
-// folder, HASH of the record file's name. Each is frames: a length, a checksum, and what it says. The first frame has
-// the record file's name and the place to which it goes, the others an item each. The machine knows lengths alone.
+// Lists of pages at risk, of this node and of the nodes for which it is a keeper, are files: atrisk/NODE.HASH in the
+// node's folder, where HASH is derived from the record file's name. A file consists of frames: a length, a checksum,
+// and the body. The first frame has the name and storage location of the record file, each other frame an item. The
+// state machine of package mesh only knows the lengths.
 
-// An AtRisk is a page that is fetched, and whose record lies in a file that is not in the place.
+// An AtRisk is a fetched page whose record is in a file that is not uploaded yet.
 type AtRisk struct {
 	Item item.Item
 	File string
-	// its record is of no use without an earlier one of this node, in whatever file
+	// The record refers to an earlier record of this node, in any file.
 	Refers bool
 }
 
-// Places are where nodes bring their record files.
+// Places gives access to the storage locations to which nodes upload their record files.
 type Places struct {
-	Own string // this node's, by its URL; "": it has none
-	// reports whether a record file of this node is there
+	Own string // URL of this node's location; "": it has none
+	// Has reports whether a record file of this node is uploaded.
 	Has func(file string) bool
-	// are the names of this node's record files that are not there, open ones among them
+	// Pending returns the names of this node's record files that are not uploaded yet, including open ones.
 	Pending func() []string
-	// reads which files are in another node's place
+	// ReadPlace returns which files are in another node's location.
 	ReadPlace func(ctx context.Context, place string) (has func(file string) bool, err error)
-	Timeout   time.Duration // for a place that cannot be read, before it is taken for empty
-	// reads the items of a batch of links
+	Timeout   time.Duration // for a location that cannot be read, before it counts as empty
+	// Items decodes a batch of links.
 	Items func(data []byte) ([]item.Item, error)
-	// reports whether an item is one that others take for a link's: what keepers have was told by another node
+	// Valid reports whether nodes accept the item as a link. Lists come from other nodes, so items may be invalid.
 	Valid func(*item.Item) bool
 }
 
 const (
 	riskDir           = "atrisk"
-	placePollInterval = 2 * time.Second // it is looked which files have come into the place
-	maxOwnLists       = 1000            // lists; what more there would be in is not kept
-	maxOfferBatch     = 500             // URLs that are offered at once
-	maxOutbox         = 20_000          // links in the outbox, beyond which it is waited
-	maxListed         = 1 << 16         // pages of which it is known that they are in lists
+	placePollInterval = 2 * time.Second // between checks for uploaded files
+	maxOwnLists       = 1000            // lists; pages in further record files are not listed
+	maxOfferBatch     = 500             // URLs offered at once
+	maxOutbox         = 20_000          // links in the outbox above which offers wait
+	maxListed         = 1 << 16         // pages known to be listed
 	maxFrame          = 1 << 20
-	placeTimeout      = 2 * time.Minute // for one answer of a lost node's place
+	placeTimeout      = 2 * time.Minute // for one attempt to read a lost node's location
 )
 
 type riskLists struct {
 	disk vfs.FS
-	dir  string // "": there are none
+	dir  string // "": no lists
 	self strategy.Node
 
 	mu      sync.Mutex // guards below
@@ -78,11 +79,11 @@ type riskLists struct {
 	waiters map[uint64]chan struct{}
 	last    uint64
 	own     map[string]int64
-	listed  *bounded.Recent[uint64, struct{}] // pages that this process has put into lists, and of which keepers know
+	listed  *bounded.Recent[uint64, struct{}] // pages that this process has listed, and that keepers know
 	seed    maphash.Seed
 }
 
-// openRisks reads which lists there are. What a crash has left of a frame is cut off, as the machine's others have it.
+// openRisks opens the existing lists. It truncates incomplete frames after a crash; the keepers do the same.
 func openRisks(disk vfs.FS, dir string, self strategy.Node) (*riskLists, map[strategy.Node]map[string]int64, error) {
 	r := &riskLists{disk: disk, self: self, signal: make(chan struct{}, 1), waiters: map[uint64]chan struct{}{},
 		own: map[string]int64{}, listed: bounded.NewRecent[uint64, struct{}](maxListed), seed: maphash.MakeSeed()}
@@ -99,7 +100,7 @@ func openRisks(disk vfs.FS, dir string, self strategy.Node) (*riskLists, map[str
 		switch node := strategy.Node(name[:max(at, 0)]); {
 		case wrong != nil:
 			err = errors.Join(err, wrong)
-		case at < 0 || r.path(node, file) != path: // nothing whole is in it
+		case at < 0 || r.path(node, file) != path: // it has no complete frame
 			err = errors.Join(err, disk.Remove(path))
 		default:
 			if all[node] == nil {
@@ -130,7 +131,7 @@ func (r *riskLists) of(node strategy.Node) (paths []string, err error) {
 	return paths, err
 }
 
-// trimRiskList cuts a list back to what is whole of it, and returns the name of its record file and its length.
+// trimRiskList truncates a list after its last complete frame, and returns the name of its record file and its length.
 func trimRiskList(disk vfs.FS, path string) (file string, size int64, err error) {
 	data, err := readFile(disk, path)
 	if err != nil {
@@ -205,7 +206,7 @@ func (r *riskLists) run(ctx context.Context) error {
 		r.mu.Unlock()
 		for _, f := range jobs {
 			if err := f(); err != nil {
-				return fmt.Errorf("keep lists of pages at risk: %w", err)
+				return fmt.Errorf("write lists of pages at risk: %w", err)
 			}
 		}
 	}
@@ -247,7 +248,7 @@ func missingIsFine(err error) error {
 func (r *riskLists) read(path string, from int64, most int) ([]byte, error) {
 	f, err := r.disk.OpenAt(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // it was dropped meanwhile
+		return nil, nil // it was dropped since
 	}
 	if err != nil {
 		return nil, err
@@ -260,8 +261,8 @@ func (r *riskLists) read(path string, from int64, most int) ([]byte, error) {
 	return data[:n], errors.Join(err, f.Close())
 }
 
-// atRisk maintains the lists of pages at risk: this node's, which its keepers copy, and those of other nodes. The pages
-// of a lost node it offers to be fetched again. Any goroutine may use it; the lists guard themselves.
+// atRisk maintains the lists of pages at risk: those of this node, which its keepers copy, and those of other nodes. It
+// offers the pages of a lost node for another fetch. It is safe for concurrent use.
 type atRisk struct {
 	lists  *riskLists
 	places Places
@@ -271,7 +272,7 @@ type atRisk struct {
 	log    *slog.Logger
 }
 
-// add records fetched pages in the lists, and returns when this node's keepers have them.
+// add appends fetched pages to the lists, and returns when this node's keepers have them.
 func (k *atRisk) add(ctx context.Context, pages []AtRisk) error {
 	r := k.lists
 	if r.dir == "" || k.places.Own == "" || len(pages) == 0 {
@@ -300,7 +301,7 @@ func (k *atRisk) add(ctx context.Context, pages []AtRisk) error {
 	}
 }
 
-// write appends pages to the lists of their record files, and returns these lists' lengths.
+// write appends pages to the lists of their record files, and returns the new lengths of these lists.
 func (k *atRisk) write(pages []AtRisk) (lists []mesh.RiskList, err error) {
 	r := k.lists
 	grown := map[string][]byte{}
@@ -313,7 +314,7 @@ func (k *atRisk) write(pages []AtRisk) (lists []mesh.RiskList, err error) {
 		}
 		slices.Sort(files)
 		for _, file := range slices.Compact(files) {
-			if file != "" && !k.places.Has(file) { // once it is there it gets no list again
+			if file != "" && !k.places.Has(file) { // an uploaded file gets no list again
 				grown[file] = appendFrame(grown[file], body)
 			}
 		}
@@ -323,8 +324,8 @@ func (k *atRisk) write(pages []AtRisk) (lists []mesh.RiskList, err error) {
 		data := grown[file]
 		if size == 0 {
 			if !more {
-				k.log.Error("more record files wait for their place than can be told to other nodes: if this node is lost, "+
-					"what is in the rest is not fetched again", "files", maxOwnLists)
+				k.log.Error("too many record files wait for their upload: if this node is lost, "+
+					"the pages in the rest are not fetched again", "files", maxOwnLists)
 				continue
 			}
 			data = append(appendFrame(nil, headOf(file, k.places.Own)), data...)
@@ -339,7 +340,7 @@ func (k *atRisk) write(pages []AtRisk) (lists []mesh.RiskList, err error) {
 	return lists, nil
 }
 
-// size is the length of one of this node's lists, and whether there is room for another.
+// size returns the length of a list of this node, and whether there is room for another list.
 func (r *riskLists) size(file string) (size int64, more bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -352,7 +353,7 @@ func (r *riskLists) grew(file string, size int64) {
 	r.own[file] = size
 }
 
-// note notes that a page is in a list, and that keepers know it.
+// markListed records that a page is in a list that the keepers have.
 func (r *riskLists) markListed(it *item.Item) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -366,8 +367,8 @@ func (r *riskLists) isListed(it *item.Item) bool {
 	return is
 }
 
-// recordDone is told of dispatched links that are done already. What an earlier process has not said may be in no list,
-// nor is it known in which file its record is: so it is put into the lists of all that are not in the place.
+// recordDone handles dispatched links that were already done. A page of an earlier process may be in no list, and the
+// file of its record is not known, so it is added to the lists of all files that are not uploaded.
 func (k *atRisk) recordDone(ctx context.Context, data []byte, done []bool) error {
 	if k.places.Own == "" || !slices.Contains(done, true) {
 		return nil
@@ -438,7 +439,7 @@ func (k *atRisk) do(a mesh.Action) {
 		}
 		r.mu.Unlock()
 	case mesh.Lost:
-		k.tasks.run("have what a lost node had fetched again", func(ctx context.Context) error {
+		k.tasks.run("refetch the pages of a lost node", func(ctx context.Context) error {
 			err := k.refetch(ctx, a.Node)
 			if err == nil {
 				k.inbox.send(mesh.Refetched{Node: a.Node})
@@ -448,7 +449,7 @@ func (k *atRisk) do(a mesh.Action) {
 	}
 }
 
-// refetch offers the pages of a lost node whose record files are not in its place.
+// refetch offers the pages of a lost node whose record files are not in its location.
 func (k *atRisk) refetch(ctx context.Context, lost strategy.Node) error {
 	if k.places.ReadPlace == nil {
 		return nil
@@ -485,16 +486,16 @@ func (k *atRisk) refetch(ctx context.Context, lost strategy.Node) error {
 		}
 	}
 	if skipped > 0 {
-		k.log.Error("not all can be read that a lost node has said of what it has fetched: what its record files had of "+
-			"that is not fetched again", "node", lost, "pages", skipped)
+		k.log.Error("a lost node's lists contain unreadable or invalid entries: those pages "+
+			"are not fetched again", "node", lost, "pages", skipped)
 	}
-	k.log.Info("what a lost node has fetched and brought to its place is kept; the rest is fetched again", "node", lost,
+	k.log.Info("the uploaded pages of a lost node are kept; the rest is fetched again", "node", lost,
 		"files_there", kept, "files_not_there", len(paths)-kept, "pages_fetched_again", offered)
 	return nil
 }
 
-// readPlace lists the files in a lost node's storage location. If that fails for Places.Wait, it is taken for empty:
-// all is fetched again.
+// readPlace lists the files in a lost node's storage location. If that fails for Places.Timeout, the location counts as
+// empty, and all listed pages are fetched again.
 func (k *atRisk) readPlace(ctx context.Context, lost strategy.Node, place string) (has func(string) bool, err error) {
 	for end, pause := time.Now().Add(k.places.Timeout), time.Second; ; pause = min(2*pause, time.Minute) {
 		once, cancel := context.WithTimeout(ctx, placeTimeout)
@@ -504,12 +505,12 @@ func (k *atRisk) readPlace(ctx context.Context, lost strategy.Node, place string
 		}
 		left := time.Until(end)
 		if left <= 0 {
-			k.log.Error("the place of a lost node cannot be read, and is waited for no more: all is fetched again that "+
-				"its last record files had, be they there or not", "node", lost, "place", place, "why", err)
+			k.log.Error("cannot read the storage location of a lost node; giving up: all pages of "+
+				"its last record files are fetched again, even if they were uploaded", "node", lost, "place", place, "why", err)
 			return func(string) bool { return false }, nil
 		}
 		pause = min(pause, left)
-		k.log.Warn("the place of a lost node cannot be read, to see which of its records are there", "node", lost, "place",
+		k.log.Warn("cannot read the storage location of a lost node to see which records it has", "node", lost, "place",
 			place, "next_try_in", pause.Round(time.Millisecond), "at_most_for", left.Round(time.Second), "why", err)
 		if err := wait.For(ctx, pause); err != nil {
 			return nil, err
@@ -517,8 +518,8 @@ func (k *atRisk) readPlace(ctx context.Context, lost strategy.Node, place string
 	}
 }
 
-// reoffer offers the items of a list, as far as it is whole, and says how many they are, and how many it has skipped,
-// as one that no node could have found: others would refuse it, and it would stay in the outbox for good.
+// reoffer offers the items in the complete frames of a list. It returns the number of offered items, and that of
+// skipped ones: other nodes would reject them, and they would stay in the outbox forever.
 func (k *atRisk) reoffer(ctx context.Context, list []byte) (all, skipped int, err error) {
 	var items []item.Item
 	var read item.Reader
@@ -547,14 +548,15 @@ func (k *atRisk) reoffer(ctx context.Context, list []byte) (all, skipped int, er
 
 // prepare resets an item to be fetched again, and reports whether other nodes will accept it.
 func (k *atRisk) prepare(it *item.Item) bool {
-	it.Refetch, it.Tries, it.QueueLast, it.Deferred, it.Reported, it.Recrawl, it.Lift = true, 0, false, false, false, false, 0
+	it.Refetch, it.Tries, it.QueueLast, it.Deferred, it.Reported, it.Recrawl, it.Lift = true, 0, false, false, false,
+		false, 0
 	if it.Refetches < 255 {
 		it.Refetches++
 	}
 	return k.places.Valid == nil || k.places.Valid(it)
 }
 
-// offer puts items into the engine's outbox, once there is an engine and room.
+// offer puts items into the engine's outbox once there is an engine, and room in the outbox.
 func (k *atRisk) offer(ctx context.Context, items []item.Item) error {
 	for {
 		if e := k.engine.get(); e != nil {

@@ -14,7 +14,7 @@ import (
 	"kumo/internal/cluster/member/mesh"
 )
 
-// A keeper skips what it cannot read of a list, or what no other node would take, and offers the rest.
+// A keeper skips unreadable and invalid entries of a list, and offers the rest.
 func TestBadItemsOfALostNode(t *testing.T) {
 	e := newEngine(&web{})
 	k := &atRisk{engine: &engineRef{}, places: Places{Valid: func(it *item.Item) bool {
@@ -40,7 +40,7 @@ func TestBadItemsOfALostNode(t *testing.T) {
 	}
 }
 
-// What is dispatched again is said to be done only when keepers know of it, though it is in a list.
+// A page dispatched again is only reported as done when the keepers know it, even if it is already in a list.
 func TestAPageIsNotedWhenKeepersKnowIt(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -67,7 +67,7 @@ func TestAPageIsNotedWhenKeepersKnowIt(t *testing.T) {
 	})
 }
 
-// A place that never answers is asked again, and waited for no longer than is said.
+// A location that never answers is retried, but only for the configured time.
 func TestAPlaceThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked, begun := 0, time.Now()

@@ -13,16 +13,16 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// Who thinks of blocking something asks any node how much of what waits that is. That node asks those whose reports it
-// gathers, and its neighbours, of which some may just have fallen silent. Each counts for itself.
+// To preview the effect of block rules, a user asks any node. That node asks its neighbors and the nodes whose reports
+// it gathers; some of the neighbors may just have failed. Each node counts its own queue.
 
 const (
-	countTimeout = 4 * time.Second // that others have to count
-	countRetry   = time.Second     // they are asked again
+	countTimeout = 4 * time.Second // for other nodes to count
+	countRetry   = time.Second     // between repetitions of a request
 )
 
-// A blockCounter counts here what rules would exclude of the queue, and asks other nodes for their counts. Any goroutine
-// may use it.
+// A blockCounter counts this node's pending URLs that rules would exclude, and asks other nodes for their counts. It is
+// safe for concurrent use.
 type blockCounter struct {
 	self     strategy.Node
 	blocked  func(ctx context.Context, rules []string) ([]byte, error) // may be nil
@@ -33,10 +33,10 @@ type blockCounter struct {
 	counting atomic.Bool // for another node
 }
 
-// CountBlocked has all nodes count what rules would leave out, as far as they are known and answer in time.
+// CountBlocked has all known nodes count the pending URLs that the rules would exclude, as far as they answer in time.
 func (n *Node) CountBlocked(ctx context.Context, rules []string) (c control.Counts, err error) {
 	asked := map[strategy.Node]bool{}
-	err = n.inbox.call(ctx, func() <-chan struct{} { // before others are found not to answer
+	err = n.inbox.call(ctx, func() <-chan struct{} { // before some are found to be dead
 		for _, near := range n.loop.peer.Overlay().Neighbors(nil) {
 			asked[strategy.Node(near.Node)] = true
 		}
@@ -70,13 +70,13 @@ func (n *Node) CountBlocked(ctx context.Context, rules []string) (c control.Coun
 	return c, nil
 }
 
-// request returns a node's count; nil if it has not answered before ctx ends.
+// ask returns a node's count; nil if ctx ends before it answers.
 func (c *blockCounter) ask(ctx context.Context, to strategy.Node, rules []string) []byte {
 	if to == c.self {
 		if c.blocked == nil {
 			return nil
 		}
-		count, _ := c.blocked(ctx, rules) // where it fails there is no count
+		count, _ := c.blocked(ctx, rules) // no count on failure
 		return count
 	}
 	var w varint.Writer
@@ -88,7 +88,7 @@ func (c *blockCounter) ask(ctx context.Context, to strategy.Node, rules []string
 
 func isCount(answer []byte) bool { return len(answer) == 0 || json.Valid(answer) }
 
-// replyKind answers another node, unless a count is running: it will ask again.
+// answer answers another node. It ignores the request while another count is running; the node will repeat it.
 func (c *blockCounter) answer(from strategy.Node, data []byte) {
 	r := varint.Reader{Rest: data}
 	id := r.Uint()
@@ -103,11 +103,11 @@ func (c *blockCounter) answer(from strategy.Node, data []byte) {
 	if c.blocked == nil || !c.counting.CompareAndSwap(false, true) {
 		return
 	}
-	c.tasks.run("count what rules would leave out", func(ctx context.Context) error {
+	c.tasks.run("count the URLs that block rules would exclude", func(ctx context.Context) error {
 		defer c.counting.Store(false)
 		count, err := c.blocked(ctx, rules)
 		if err != nil {
-			c.log.Warn("what rules would leave out is not counted", "asked by", from, "err", err)
+			c.log.Warn("cannot count the URLs that block rules would exclude", "asked by", from, "err", err)
 			count = nil
 		}
 		var w varint.Writer

@@ -10,24 +10,24 @@ import (
 )
 
 const (
-	// a node that has just begun meets all others, who have been there before
+	// A node that has just joined discovers existing nodes; these are not events.
 	meetQuietPeriod = 20 * time.Second
-	// bytes of events in a node's report, and in those of all nodes
+	// Maximum bytes of events in a node's report, and in the reports of all nodes together.
 	maxEventBytes      = 1 << 10
 	maxTotalEventBytes = mesh.MaxReportBytes / 4
-	// of an event beside its words
+	// Size of an event without its text.
 	eventOverhead = 50
 )
 
-// A chronicler notes what this node meets: others that come and go in its neighbourhood, and what becomes of itself.
-// There is no place that all nodes share: each tells with its report what it has met. It is the loop's.
+// A chronicler records events that this node observes: its own state, and nodes that join or leave its neighborhood. A
+// mesh has no shared storage for events, so each node's report contains its own. It belongs to the loop.
 type chronicler struct {
 	all      chronicle.Chronicle
-	joinedAt time.Time // when this node had its place
+	joinedAt time.Time // when this node joined
 }
 
 func (r *reporter) noteEvents(now time.Time) {
-	now = now.Truncate(time.Second) // which is shorter to tell
+	now = now.Truncate(time.Second) // a shorter encoding
 	c := &r.chronicler
 	if r.engine.get() == nil || !r.peer.Machine().KnowsPlace() {
 		return
@@ -62,7 +62,7 @@ func (r *reporter) noteEvents(now time.Time) {
 	}
 }
 
-// addDistant adds nodes that were near when it was looked last, and live: where there are many, who comes may be nearer.
+// addDistant adds live nodes that were near at the last update. In a large crawl, new nodes may be nearer than these.
 func (c *chronicler) addDistant(near []chronicle.Node, lives func(node string) bool) []chronicle.Node {
 	all := near
 	for _, was := range c.all.Last.Nodes {
@@ -73,8 +73,8 @@ func (c *chronicler) addDistant(near []chronicle.Node, lives func(node string) b
 	return all
 }
 
-// recent are the last events that this node has met, as far as they may make its report longer: reports of many nodes are
-// to fit where those of few do.
+// recent returns the latest events. It limits their size by the number of nodes, so that the reports of many nodes are
+// not longer than those of few.
 func (c *chronicler) recent(nodes int) []chronicle.Event {
 	left, from := min(maxEventBytes, maxTotalEventBytes/max(nodes, 1)), len(c.all.Events)
 	for from > 0 {

@@ -9,7 +9,7 @@ import (
 	"kumo/internal/cluster/chronicle"
 )
 
-// wantMet wants all nodes' reports, as any node gathers them, to tell who has come, and, in time, that n3 is silent.
+// wantMet checks that the reports gathered by any node contain the joined nodes and, later, that n3 is silent.
 func (n *Node) wantMet(t *testing.T) {
 	t.Helper()
 	var said []string
@@ -40,7 +40,7 @@ func (n *Node) wantMet(t *testing.T) {
 	}
 }
 
-// Who is not among the nearest any more is gone only if it does not live.
+// A node that is no longer among the nearest only counts as gone if it is dead.
 func TestWhoIsFarIsNotGone(t *testing.T) {
 	members := func(names ...string) (all []chronicle.Node) {
 		for _, n := range names {
@@ -63,7 +63,7 @@ func TestWhoIsFarIsNotGone(t *testing.T) {
 	}
 }
 
-// Of events no more are told than fit into reports of all nodes.
+// The events of a report are limited so that the reports of all nodes fit.
 func TestEventsTold(t *testing.T) {
 	c := chronicler{}
 	for range chronicle.MaxEvents {

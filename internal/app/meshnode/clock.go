@@ -2,18 +2,18 @@ package meshnode
 
 import "time"
 
-// A clock is what a peer goes by. It never goes back, and goes on while the machine is suspended, when Go's monotonic
-// clock stands still on some systems: a node is to notice that it has slept.
+// A clock is the time base of a peer. It never goes back. It includes the time for which the machine was suspended,
+// when Go's monotonic clock stops on some systems, so that a node notices the gap.
 type clock struct {
 	began, last time.Time
 	slept       time.Duration
 }
 
-// suspendGap is by how much the wall clock goes ahead at once of a machine that was suspended; one that is set goes less, or
-// passes for it, which costs a few questions.
+// suspendGap is the smallest jump of the wall clock that counts as a suspension. A larger correction of the wall clock
+// is mistaken for one, which only costs a few messages.
 const suspendGap = 2 * time.Second
 
-// at is the clock's time at a moment by the machine's clocks; it is told of later ones only.
+// at returns the clock's time at a time of the machine's clocks. Calls must be in order.
 func (c *clock) at(now time.Time) time.Time {
 	if c.began.IsZero() {
 		c.began, c.last = now, now
@@ -23,12 +23,12 @@ func (c *clock) at(now time.Time) time.Time {
 	return c.began.Add(now.Sub(c.began) + c.slept)
 }
 
-// advance lets time pass, by the monotonic clock and by the wall clock.
+// advance compares the elapsed time of the monotonic clock with that of the wall clock.
 func (c *clock) advance(ran, wall time.Duration) {
 	if wall-ran > suspendGap {
 		c.slept += wall - ran
 	}
 }
 
-// wallTime is a time of the clock's as the machine's clocks have it.
+// wallTime converts a time of this clock to the machine's clocks.
 func (c *clock) wallTime(t, now time.Time) time.Time { return now.Add(t.Sub(c.at(now))) }

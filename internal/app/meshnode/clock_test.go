@@ -9,7 +9,7 @@ import (
 	"kumo/internal/cluster/member/peer"
 )
 
-// A clock counts the time in which the machine was suspended, and not what the wall clock is set by.
+// A clock includes the time of suspension, but not corrections of the wall clock.
 func TestAClockCountsSleep(t *testing.T) {
 	for _, c := range []struct{ ran, wall, want time.Duration }{
 		{time.Minute, time.Minute, 0},
@@ -30,7 +30,7 @@ func TestAClockCountsSleep(t *testing.T) {
 	}
 }
 
-// A node whose machine was suspended asks the others what has become of its hosts, and goes on.
+// After a suspension, a node asks the others about its hosts, and continues.
 func TestWhoWasSuspendedGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t)

@@ -20,54 +20,54 @@ import (
 	"kumo/internal/content/policy"
 )
 
-// ErrStopped says that the crawl was stopped. It is policy.ErrLimit, too, if it was because of its limit.
+// ErrStopped means that the crawl was stopped. It also is policy.ErrLimit if the limit was the reason.
 var ErrStopped = errors.New("the crawl was stopped")
 
-// errDone ends a node whose crawl is done.
+// errDone ends a node when the crawl is done.
 var errDone = errors.New("the crawl is done")
 
-// A chunk is lines, behind a byte that says what they are.
+// The first byte of a chunk, which is followed by lines.
 const (
-	kindSeeds      = 's' // URLs that a person gave
-	kindScopeSeeds = 'r' // URLs to which seeds redirect: the scope has them, too
+	kindSeeds      = 's' // URLs from the user
+	kindScopeSeeds = 'r' // redirect targets of seeds, which belong to the scope, too
 )
 
 const (
-	seedLanes      = 8                      // chunks that are taken in at once: they share the engine's commits
-	scopeSeedDelay = 200 * time.Millisecond // for which new roots are gathered before others are told
-	maxScopeSeeds  = 1000                   // of a chunk
-	limitInterval  = 3 * time.Second        // between two looks whether the crawl has its pages
-	endDelay       = 3 * time.Second        // until a node ends whose crawl has: others are to hear of it by way of this one
+	seedLanes      = 8                      // chunks that are admitted concurrently, to share the engine's commits
+	scopeSeedDelay = 200 * time.Millisecond // to collect new scope seeds before sharing them
+	maxScopeSeeds  = 1000                   // per chunk
+	limitInterval  = 3 * time.Second        // between checks of the page limit
+	endDelay       = 3 * time.Second        // so that other nodes learn of the end through this node
 )
 
-// A follower does what the crawl's record and chunks ask for: it runs or pauses the engine, takes seeds and roots in,
-// and ends the crawl. All nodes admit all seeds and roots to their scope; the seeds of a chunk are offered, to who
-// remembers their hosts, by the node closest to the chunk's id. If that one is gone before, the next does it again.
-// What is not said to be otherwise is the loop's.
+// A recordWatcher applies the crawl's record and chunks: it runs or pauses the engine, admits seeds and scope seeds,
+// and ends the crawl. All nodes add all seeds and scope seeds to their scope. The node closest to a chunk's ID also
+// offers its seeds to the nodes that remember their hosts; if it fails first, the next closest node does. Fields belong
+// to the loop unless noted.
 type recordWatcher struct {
 	l             *loop
 	queries       *queries
 	known         atomic.Pointer[knownRecord]
-	synced        chan struct{} // closed when this process has heard what it has missed
+	synced        chan struct{} // closed when this process has caught up with the other nodes
 	chunks        map[mesh.ChunkID]*chunk
 	seeds         atomic.Int64 // chunks of seeds
 	taking        int
-	openChunks    int          // chunks that wait for this node to take them in
-	received      atomic.Int64 // chunks and roots that were given to the engine
-	dirty         bool         // the follower must look again
-	ran           bool         // this process has seen the crawl run
-	endTimer      *time.Timer  // the node ends when it fires
-	limitChecked  time.Time    // for the limit
-	countingPages bool         // the pages are being counted
+	openChunks    int          // chunks that this node has yet to admit
+	received      atomic.Int64 // chunks and scope seeds passed to the engine
+	dirty         bool         // update must run
+	ran           bool         // this process has seen the crawl running
+	endTimer      *time.Timer  // ends the node
+	limitChecked  time.Time    // time of the last check
+	countingPages bool         // a count of pages is in progress
 
-	sharedScopeSeeds *weburl.Set // roots that others know
+	sharedScopeSeeds *weburl.Set // known to other nodes
 
 	mu            sync.Mutex // guards below
-	newScopeSeeds []string   // roots that the engine has found and others do not know
-	newSince      time.Time  // when the first of these came
+	newScopeSeeds []string   // found by the engine, not shared yet
+	newSince      time.Time  // when the first of these was found
 
-	settings map[string][]string // that Settle is to be told of; nil: none
-	changed  chan struct{}       // has room for one word that there are some
+	settings map[string][]string // for Config.ApplySettings; nil: unchanged
+	changed  chan struct{}       // capacity 1: signals new settings
 }
 
 type knownRecord struct {
@@ -78,8 +78,8 @@ type knownRecord struct {
 type chunk struct {
 	kind     byte
 	admitted bool // to the scope, by this process
-	taken    bool // by this node: its seeds have been offered
-	over     bool // the crawl is done, and this node knew the chunk before: whoever was to offer its seeds has
+	taken    bool // this node has offered its seeds
+	over     bool // known before the crawl was done, so its seeds have been offered
 	taking   bool
 }
 
@@ -94,7 +94,7 @@ func newRecordWatcher(l *loop, queries *queries, all []savedChunk, r mesh.Record
 	}
 	first, err := desired.Parse(r.Data)
 	if err != nil {
-		l.cfg.Log.Warn("the version of the crawl's record that was kept cannot be read", "by", r.By, "err", err)
+		l.cfg.Log.Warn("ignoring the stored record of the crawl, which cannot be read", "by", r.By, "err", err)
 		first = desired.Record{State: desired.Waiting}
 	}
 	f.known.Store(&knownRecord{first, r.Version})
@@ -105,7 +105,7 @@ func (f *recordWatcher) recordChanged(v mesh.RecordVersion) {
 	f.l.store.putRecord(v)
 	was := f.known.Load().record
 	r, err := desired.Parse(v.Data)
-	if err != nil { // a newer kumo's, or not a node's that means well: what is known goes on to hold
+	if err != nil { // from a newer kumo or a faulty node: the current record remains in effect
 		f.l.msgs.warnUnreadable(v.By, fmt.Errorf("read the crawl's record: %w", err))
 		r = was
 	}
@@ -117,7 +117,7 @@ func (f *recordWatcher) recordChanged(v mesh.RecordVersion) {
 		}
 	}
 	for _, c := range r.Since(&was) {
-		f.l.cfg.Log.Info("the crawl is steered: "+c.What, "by", c.By, "at", c.Time.Format(time.RFC3339))
+		f.l.cfg.Log.Info("the crawl was changed: "+c.What, "by", c.By, "at", c.Time.Format(time.RFC3339))
 	}
 	if f.l.cfg.ApplySettings != nil && !maps.EqualFunc(was.Settings, r.Settings, slices.Equal) {
 		f.mu.Lock()
@@ -156,7 +156,7 @@ func (f *recordWatcher) applySettings(ctx context.Context) error {
 	}
 }
 
-// record returns a copy of the record, and its version. Any goroutine may call it.
+// record returns a copy of the record, and its version. It is safe for concurrent use.
 func (f *recordWatcher) record() (desired.Record, uint64) {
 	k := f.known.Load()
 	r := k.record
@@ -177,7 +177,7 @@ func (f *recordWatcher) change(to func(r *desired.Record, version uint64) error)
 	return nil
 }
 
-// setState changes the state; there is always a way.
+// setState changes the state. An error stops the node.
 func (f *recordWatcher) setState(to func(r *desired.Record)) {
 	err := f.change(func(r *desired.Record, _ uint64) error {
 		to(r)
@@ -188,7 +188,7 @@ func (f *recordWatcher) setState(to func(r *desired.Record)) {
 	}
 }
 
-// add adds a chunk. It returns false if there may be no more.
+// add adds a chunk. It returns false if there are too many.
 func (f *recordWatcher) add(kind byte, lines string) bool {
 	data := append([]byte{kind}, lines...)
 	f.l.step(mesh.Add{Data: data})
@@ -204,7 +204,7 @@ func (f *recordWatcher) added(data []byte) {
 	f.dirty = true
 }
 
-// markSynced is told that this process has heard what it has missed, or that nobody is there who could know.
+// markSynced is called when this process has caught up with the other nodes, or when there are none.
 func (f *recordWatcher) markSynced() {
 	select {
 	case <-f.synced:
@@ -223,7 +223,7 @@ func (f *recordWatcher) isSynced() bool {
 	}
 }
 
-// tick looks for what comes with time alone.
+// tick performs time-based checks.
 func (f *recordWatcher) tick(now time.Time) {
 	m := f.l.peer.Machine()
 	if !f.isSynced() && f.l.peer.Overlay().Len() == 0 && m.DetectsEnd() {
@@ -237,7 +237,7 @@ func (f *recordWatcher) tick(now time.Time) {
 	}
 }
 
-// update does what is to be done, whatever has changed.
+// update brings the engine in line with the record and the chunks.
 func (f *recordWatcher) update() {
 	f.dirty = false
 	e, m := f.l.engine.get(), f.l.peer.Machine()
@@ -267,12 +267,12 @@ func (f *recordWatcher) update() {
 	switch {
 	case running:
 		f.cancelEnd()
-	case r.State == desired.Done && !m.AloneSince().IsZero(): // the others have ended it, what this node had to do among it
+	case r.State == desired.Done && !m.AloneSince().IsZero(): // the others ended it, including this node's share
 		f.end(errDone)
 	case r.State == desired.Done && (mine || !e.Idle()):
-		// seeds came while it ended, or this node was away and has something that the others did not know of
+		// Seeds were added while it ended, or this node was away and has work that the others did not know of.
 		if f.isSynced() && m.KnowsPlace() {
-			f.l.cfg.Log.Info("the crawl is not done: this node has something to do")
+			f.l.cfg.Log.Info("the crawl is not done: this node still has work")
 			f.setState(func(r *desired.Record) { r.ForceState(desired.Running, "") })
 		}
 	case r.State == desired.Done:
@@ -284,8 +284,8 @@ func (f *recordWatcher) update() {
 	}
 }
 
-// end ends the node, a little later, and not before those who died lately had time to come back, unless they all have
-// gone: who finds nobody goes on with a crawl that is done.
+// end ends the node after a delay, which gives failed nodes time to return, unless all are gone: a returning node that
+// finds no other would resume a finished crawl.
 func (f *recordWatcher) end(why error) {
 	if f.endTimer != nil {
 		return
@@ -309,7 +309,7 @@ func (f *recordWatcher) end(why error) {
 	f.endTimer = t
 }
 
-// cancelEnd lets a node go on whose crawl goes on after all.
+// cancelEnd cancels the end of a node because the crawl continues.
 func (f *recordWatcher) cancelEnd() {
 	if f.endTimer != nil {
 		f.endTimer.Stop()
@@ -317,12 +317,12 @@ func (f *recordWatcher) cancelEnd() {
 	}
 }
 
-// take takes a chunk in: into scope, and if this node is to offer its seeds these, too.
+// admit adds a chunk to the scope and, if offers is true, offers its seeds.
 func (f *recordWatcher) admit(e Engine, id mesh.ChunkID, c *chunk, offers bool) {
 	c.taking = true
 	f.taking++
 	f.received.Add(1)
-	f.l.tasks.run("take seeds in", func(ctx context.Context) error {
+	f.l.tasks.run("admit seeds", func(ctx context.Context) error {
 		data, err := f.l.store.chunk(id)
 		if err != nil {
 			return err
@@ -359,7 +359,7 @@ func (f *recordWatcher) parse(lines string) (all []weburl.URL) {
 	for line := range strings.SplitSeq(lines, "\n") {
 		u, err := weburl.Parse(line)
 		if err != nil {
-			f.l.cfg.Log.Warn("a seed is left out", "seed", line, "why", err)
+			f.l.cfg.Log.Warn("a seed is skipped: it is not a URL", "seed", line, "why", err)
 			continue
 		}
 		all = append(all, u)
@@ -367,7 +367,7 @@ func (f *recordWatcher) parse(lines string) (all []weburl.URL) {
 	return all
 }
 
-// addScopeSeed is told what a seed redirects to, by any goroutine.
+// addScopeSeed records the redirect target of a seed. It is safe for concurrent use.
 func (f *recordWatcher) addScopeSeed(url string) {
 	if f.sharedScopeSeeds.Has(url) {
 		return
@@ -380,7 +380,7 @@ func (f *recordWatcher) addScopeSeed(url string) {
 	f.newScopeSeeds = append(f.newScopeSeeds, url)
 }
 
-// shareScopeSeeds tells others of new roots, once this process knows which are new.
+// shareScopeSeeds sends new scope seeds to the other nodes, once this process knows all existing ones.
 func (f *recordWatcher) shareScopeSeeds(now time.Time) {
 	if f.openChunks > 0 || f.dirty {
 		return
@@ -397,12 +397,12 @@ func (f *recordWatcher) shareScopeSeeds(now time.Time) {
 	slices.Sort(news)
 	for part := range slices.Chunk(news, maxScopeSeeds) {
 		if !f.add(kindScopeSeeds, strings.Join(part, "\n")) {
-			f.l.cfg.Log.Warn("where seeds redirect to stays unknown to other nodes", "urls", len(part), "err", ErrTooMany)
+			f.l.cfg.Log.Warn("cannot share the redirect targets of seeds with other nodes", "urls", len(part), "err", ErrTooMany)
 		}
 	}
 }
 
-// idle reports whether the crawl runs, and nothing is left to be taken in.
+// idle reports whether the crawl is running and nothing remains to be admitted or shared.
 func (f *recordWatcher) idle() bool {
 	if f.l.cfg.Dir == "" {
 		return true
@@ -414,14 +414,14 @@ func (f *recordWatcher) idle() bool {
 		len(f.newScopeSeeds) == 0
 }
 
-// allIdle is told that all nodes have nothing to do under a version of the record.
+// allIdle is called when all nodes were idle at a version of the record.
 func (f *recordWatcher) allIdle(e mesh.Ended) {
 	if k := f.known.Load(); k.version == e.Version && k.record.State == desired.Running {
 		f.setState(func(r *desired.Record) { r.ForceState(desired.Done, "") })
 	}
 }
 
-// checkLimit stops the crawl if it has its pages: those of the nodes that answer, and of those that have gone.
+// checkLimit stops the crawl when the pages of all answering and departed nodes reach the limit.
 func (f *recordWatcher) checkLimit() {
 	limit := f.l.cfg.Limit(f.known.Load().record.Settings)
 	if limit <= 0 || f.known.Load().record.State != desired.Running {
@@ -437,7 +437,7 @@ func (f *recordWatcher) checkLimit() {
 		if pages < limit {
 			return
 		}
-		f.l.cfg.Log.Info("the crawl has its pages", "pages", pages, "limit", limit)
+		f.l.cfg.Log.Info("the crawl has reached its page limit", "pages", pages, "limit", limit)
 		f.setState((*desired.Record).StopAtLimit)
 	})
 }

@@ -19,7 +19,7 @@ import (
 	"kumo/internal/content/policy"
 )
 
-// three starts three nodes with engines, which know each other.
+// three starts three connected nodes with engines.
 func three(t *testing.T) *lab {
 	l := newLab(t)
 	for i := range 3 {
@@ -38,7 +38,7 @@ func (n *labNode) set(t *testing.T, to desired.State) {
 	}
 }
 
-// end waits until all nodes have ended as they should.
+// end waits until all nodes have ended with the expected error.
 func (l *lab) end(t *testing.T, want error) {
 	t.Helper()
 	for i, n := range l.nodes {
@@ -55,7 +55,8 @@ func (w *web) pages() int {
 	return len(w.fetched)
 }
 
-// A node that has no engine yet remembers URLs, fetches nothing, and the crawl is not done before it has.
+// A node without an engine remembers URLs but fetches nothing, and the crawl is not done before it has fetched its
+// hosts.
 func TestAnEngineComesLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t)
@@ -120,8 +121,7 @@ func TestALimitStopsTheCrawl(t *testing.T) {
 	})
 }
 
-// What a node has fetched that has died with its disk counts, in the sum of all and for the limit, and for nodes that
-// are all started anew.
+// The pages of a node that died with its disk count in the total and for the limit, even after all nodes are restarted.
 func TestPagesOfTheDeadCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := three(t)
@@ -137,7 +137,7 @@ func TestPagesOfTheDeadCount(t *testing.T) {
 			}
 		}
 		l.nodes[0].set(t, desired.Paused)
-		time.Sleep(15 * time.Second) // what is under way ends, and is told
+		time.Sleep(15 * time.Second) // pending requests end and are reported
 		all := int64(l.web.pages())
 		died.stop()
 		<-died.over
@@ -183,7 +183,7 @@ func TestPagesOfTheDeadCount(t *testing.T) {
 	})
 }
 
-// Settings that change come to all nodes, those of the start too.
+// Changed settings reach all nodes, like those of the start.
 func TestSettingsAreFollowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := three(t)
@@ -208,7 +208,7 @@ func TestSettingsAreFollowed(t *testing.T) {
 	})
 }
 
-// A node whose disk fails ends, and whoever waits for it to keep something is told.
+// A node with a failing disk ends, and callers that wait for a write get an error.
 func TestADiskThatFailsEndsTheNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t)
@@ -227,7 +227,7 @@ func TestADiskThatFailsEndsTheNode(t *testing.T) {
 	})
 }
 
-// Seeds that come when the crawl has just been found to be done are fetched nevertheless.
+// Seeds added when the crawl was just found to be done are still fetched.
 func TestSeedsComeWhileTheCrawlEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := three(t)
@@ -248,12 +248,12 @@ func TestSeedsComeWhileTheCrawlEnds(t *testing.T) {
 	})
 }
 
-// Where a seed redirects to, all nodes have in scope, those that come later, too.
+// All nodes add the redirect targets of seeds to their scope, even nodes that join later.
 func TestRootsAreToldToAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := three(t)
 		const root = "http://elsewhere.test/"
-		for _, n := range l.nodes[:2] { // both meet it
+		for _, n := range l.nodes[:2] { // both find it
 			n.NewScopeSeed(root)
 		}
 		time.Sleep(5 * time.Second)
@@ -271,8 +271,8 @@ func TestRootsAreToldToAll(t *testing.T) {
 	})
 }
 
-// A node that nobody can take over from ends when it is to leave. The next process knows what this one knew, and offers
-// no seed again.
+// The last node ends when asked to leave, because no other node can take its data. The next process has its data, and
+// does not offer seeds again.
 func TestANodeKeepsWhatItKnows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t)
@@ -306,8 +306,8 @@ func TestANodeKeepsWhatItKnows(t *testing.T) {
 	})
 }
 
-// A node is to leave when the only other one has just died. It waits for that one for a while: if it comes back it is
-// given all, else this node keeps what it has.
+// A node is asked to leave when the only other one has just died. It waits for that node for a while, and transfers its
+// data if the node returns; otherwise it retains the data.
 func TestWhoLeavesWaitsForTheDead(t *testing.T) {
 	for _, back := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -329,11 +329,11 @@ func TestWhoLeavesWaitsForTheDead(t *testing.T) {
 			if back {
 				dies, want = l.join("n1~1", dir), ErrLeft
 				dies.work(t)
-				time.Sleep(mesh.DefaultAlone) // nobody but who leaves answers it
+				time.Sleep(mesh.DefaultAlone) // only the leaving node answers it
 				dies.Join()
 			}
 			waited := time.Now()
-			if err := <-leaves.over; !errors.Is(err, want) && (err != nil || !back) { // nil: together they have found the end
+			if err := <-leaves.over; !errors.Is(err, want) && (err != nil || !back) { // nil: both have found the end of the crawl
 				t.Errorf("it ended with %v, want %v", err, want)
 			}
 			if took := time.Since(waited); took > time.Minute {
@@ -357,7 +357,7 @@ func TestWhoLeavesWaitsForTheDead(t *testing.T) {
 	}
 }
 
-// All nodes say the same of a host: who fetches it, and who remembers it.
+// All nodes agree on who fetches a host and who remembers its URLs.
 func TestNodesAreLocated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := three(t)
@@ -384,7 +384,7 @@ func TestNodesAreLocated(t *testing.T) {
 	})
 }
 
-// Who has not heard of the others yet does not change what they may know better.
+// A node that has not heard of the others does not change the record, which they may know better.
 func TestAChangeWaitsForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t)
@@ -396,7 +396,7 @@ func TestAChangeWaitsForOthers(t *testing.T) {
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("it gives %v", err)
 		}
-		n.Join() // nobody will come
+		n.Join() // no other node will come
 		if err := n.Change(t.Context(), func(*desired.Record, uint64) error { return desired.ErrState }); !errors.Is(err,
 			desired.ErrState) {
 			t.Errorf("a refused change gives %v", err)
@@ -409,7 +409,7 @@ func TestAChangeWaitsForOthers(t *testing.T) {
 	})
 }
 
-// A node that was away when all was fetched, and is back soon, hears of the end: the others wait for it.
+// A node that was away for a short time when the last page was fetched learns of the end: the others wait for it.
 func TestWhoWasAwayHearsOfTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t)
@@ -441,8 +441,7 @@ func TestWhoWasAwayHearsOfTheEnd(t *testing.T) {
 	})
 }
 
-// A node that has slept while the others ended the crawl finds what they have said to it meanwhile, ends too, and
-// fetches nothing of what they have fetched.
+// A node that was suspended while the others ended the crawl learns of the end, ends, too, and fetches nothing again.
 func TestWhoHasSleptHearsOfTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t)
@@ -475,8 +474,8 @@ func TestWhoHasSleptHearsOfTheEnd(t *testing.T) {
 	})
 }
 
-// A node that ends later than the others, as it waits for one that has died, does not begin the crawl anew: the seeds
-// that were theirs to offer were offered.
+// A node that ends later than the others, because it waits for a dead one, does not start the crawl again: the others
+// have offered their seeds.
 func TestWhoEndsLastDoesNotBeginAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t)

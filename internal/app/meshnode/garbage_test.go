@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestGarbageDoesNotFillTheLog has a member send what is no answer and no question, ten thousand times in two minutes.
+// TestGarbageDoesNotFillTheLog: a member sends ten thousand invalid messages in two minutes.
 func TestGarbageDoesNotFillTheLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer

@@ -9,12 +9,12 @@ import (
 	"kumo/internal/cluster/member/peer"
 )
 
-// maxEvents is how many events may be pending while messages are received.
+// maxEvents is the number of pending events above which no messages are accepted.
 const maxEvents = 1 << 14
 
-// An inbox has the events and calls for the node's loop, in the order in which they came. Any goroutine may use it.
+// An inbox queues events and calls for the node's loop, in order. It is safe for concurrent use.
 type inbox struct {
-	signal chan struct{} // has room for one word that there are events or calls
+	signal chan struct{} // capacity 1: signals events or calls
 	done   chan struct{} // closed when Run ends
 
 	mu     sync.Mutex // guards below
@@ -35,7 +35,7 @@ func sendAll[E any](b *inbox, all []E) {
 	wait.Wake(b.signal)
 }
 
-// full reports whether events come faster than the loop handles them.
+// full reports whether the loop falls behind.
 func (b *inbox) full() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -57,7 +57,7 @@ func (b *inbox) drain() (events []peer.Event, calls []func()) {
 	return events, calls
 }
 
-// call has f done by the loop, and waits for the channel that it returns, if that is not nil.
+// call runs f in the loop, and then waits for the channel that f returns, if any.
 func (b *inbox) call(ctx context.Context, f func() (until <-chan struct{})) error {
 	until := make(chan (<-chan struct{}), 1)
 	b.post(func() { until <- f() })
@@ -82,7 +82,7 @@ func (b *inbox) call(ctx context.Context, f func() (until <-chan struct{})) erro
 	}
 }
 
-// tasks are the goroutines beside the loop. The error of one stops the node. begin comes before all others.
+// tasks are goroutines besides the loop. An error of one stops the node. begin must be called first.
 type tasks struct {
 	ctx  context.Context
 	stop context.CancelCauseFunc

@@ -15,31 +15,31 @@ import (
 	"kumo/internal/state/history"
 )
 
-// Who adds URLs asks any node how many of them are known. That node finds out who remembers them, and asks those.
+// To count known URLs, a user asks any node. That node locates the nodes that remember the URLs, and asks them.
 
 const (
-	knownTimeout     = 2 * time.Second        // that others have to answer
-	knownRetry       = 300 * time.Millisecond // they are asked again
-	maxLocates       = 64                     // hosts whose nodes are looked up at once
-	maxKnownRequests = 32                     // questions of others that are answered at once
+	knownTimeout     = 2 * time.Second        // for other nodes to answer
+	knownRetry       = 300 * time.Millisecond // between repetitions of a request
+	maxLocates       = 64                     // concurrent lookups of nodes
+	maxKnownRequests = 32                     // concurrent requests of other nodes
 )
 
-// A knowledge is an answer about one URL.
+// A knownState is the answer for one URL.
 type knownState byte
 
 const (
-	unanswered knownState = iota // nobody has answered
+	unanswered knownState = iota // no answer
 	isNew
 	isKnown
 )
 
-// A remembered is a URL as histories have it.
+// A urlKey identifies a URL in a history.
 type urlKey struct {
-	host string // the slice
+	host string // or its slice
 	hash history.Hash
 }
 
-// CountKnown finds out how many URLs, control.MostURLs at most, are known to those who remember them.
+// CountKnown asks the nodes that remember the URLs, at most control.MaxURLs, how many of them are known.
 func (n *Node) CountKnown(ctx context.Context, urls []string) (k control.Known, err error) {
 	if r, _ := n.Crawl(); r.State == desired.Waiting {
 		return n.amongSeeds(ctx, urls)
@@ -47,8 +47,7 @@ func (n *Node) CountKnown(ctx context.Context, urls []string) (k control.Known, 
 	return n.survey.count(ctx, urls), nil
 }
 
-// A survey finds out which URLs the nodes that remember them know, and answers others' surveys. Any goroutine may use
-// it; the fields do not change.
+// A survey asks other nodes which URLs they know, and answers their requests. It is safe for concurrent use.
 type survey struct {
 	self      strategy.Node
 	slice     func(url string) string
@@ -58,7 +57,7 @@ type survey struct {
 	msgs      *messages
 	tasks     *tasks
 	log       *slog.Logger
-	answering chan struct{} // a slot for each question that is being answered
+	answering chan struct{} // limits concurrent requests of other nodes
 }
 
 func (s *survey) count(ctx context.Context, urls []string) (k control.Known) {
@@ -110,7 +109,7 @@ func (s *survey) backups(ctx context.Context, hosts map[string][]int) map[strate
 		slots <- struct{}{}
 		finding.Go(func() {
 			defer func() { <-slots }()
-			_, backups, _ := s.locate(ctx, host) // where that fails nobody is asked
+			_, backups, _ := s.locate(ctx, host) // on failure, no node is asked
 			mu.Lock()
 			defer mu.Unlock()
 			for _, b := range backups {
@@ -122,7 +121,7 @@ func (s *survey) backups(ctx context.Context, hosts map[string][]int) map[strate
 	return by
 }
 
-// request returns which URLs a node remembers; empty if it has not answered before ctx ends.
+// ask returns a node's answers; empty if ctx ends first.
 func (s *survey) ask(ctx context.Context, to strategy.Node, urls []urlKey) []knownState {
 	if to == s.self {
 		return s.lookUp(urls)
@@ -132,14 +131,8 @@ func (s *survey) ask(ctx context.Context, to strategy.Node, urls []urlKey) []kno
 		w.String(u.host)
 		w = append(w, u.hash[:]...)
 	}
-	said := s.asker.request(
-		ctx,
-		to,
-		kindKnownRequest,
-		w,
-		knownRetry,
-		func(answer []byte) bool { return len(answer) == len(urls) },
-	)
+	said := s.asker.request(ctx, to, kindKnownRequest, w, knownRetry,
+		func(answer []byte) bool { return len(answer) == len(urls) })
 	answer := make([]knownState, len(said))
 	for i, b := range said {
 		answer[i] = min(knownState(b), isKnown)
@@ -147,7 +140,7 @@ func (s *survey) ask(ctx context.Context, to strategy.Node, urls []urlKey) []kno
 	return answer
 }
 
-// replyKind answers another node, unless too many questions are being answered: it will ask again.
+// answer answers another node. It ignores the request if too many are in progress; the node will repeat it.
 func (s *survey) answer(from strategy.Node, data []byte) {
 	r := varint.Reader{Rest: data}
 	id := r.Uint()
@@ -170,7 +163,7 @@ func (s *survey) answer(from strategy.Node, data []byte) {
 	default:
 		return
 	}
-	s.tasks.run("say which URLs are known", func(context.Context) error {
+	s.tasks.run("look up known URLs", func(context.Context) error {
 		defer func() { <-s.answering }()
 		var w varint.Writer
 		w.Uint(id)
@@ -188,7 +181,7 @@ func (s *survey) lookUp(urls []urlKey) []knownState {
 		_, known, err := s.history.Get(u.host, u.hash)
 		switch {
 		case err != nil:
-			s.log.Debug("whether a URL is known is not found", "host", u.host, "err", err)
+			s.log.Debug("cannot look up whether a URL is known", "host", u.host, "err", err)
 		case known:
 			all[i] = isKnown
 		default:
@@ -198,7 +191,7 @@ func (s *survey) lookUp(urls []urlKey) []knownState {
 	return all
 }
 
-// seedsLooked is how many lists of seeds are looked at for those that are given again.
+// seedsLooked is the number of lists of seeds that are searched for duplicates.
 const seedsLooked = 64
 
 func (n *Node) amongSeeds(ctx context.Context, urls []string) (k control.Known, err error) {

@@ -12,8 +12,8 @@ import (
 	"kumo/internal/cluster/desired"
 )
 
-// Any node says how many URLs are known: before the start the seeds that wait, then what any node has found, though it
-// has told nobody else but those who remember it.
+// Any node can count known URLs: before the start among the seeds, then among the URLs found by any node, which only
+// the nodes that remember them know.
 func TestHowManyURLsAreKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := three(t)
@@ -81,7 +81,7 @@ func TestHowManyURLsAreKnown(t *testing.T) {
 	})
 }
 
-// What another node counts, or has counted, is read without harm.
+// Messages on counts are decoded without harm.
 func FuzzCount(f *testing.F) {
 	var w varint.Writer
 	w.Uint(1)
@@ -91,7 +91,7 @@ func FuzzCount(f *testing.F) {
 	f.Add([]byte(w))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		a := newRequester(newMessages(&Config{Log: slog.New(slog.DiscardHandler)}))
-		(&blockCounter{asker: a, msgs: a.msgs}).answer("x~1", data) // which does not count
+		(&blockCounter{asker: a, msgs: a.msgs}).answer("x~1", data) // does not count
 		got := make(chan []byte, 1)
 		a.pending[1] = pendingRequest{"x~1", kindCountReply, isCount, got}
 		a.handleReply("x~1", kindCountReply, data)
@@ -103,7 +103,7 @@ func FuzzCount(f *testing.F) {
 	})
 }
 
-// What another node says is read without harm.
+// Messages on known URLs are decoded without harm.
 func FuzzKnow(f *testing.F) {
 	var w varint.Writer
 	w.Uint(1)
@@ -113,7 +113,7 @@ func FuzzKnow(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		a := newRequester(newMessages(&Config{Log: slog.New(slog.DiscardHandler)}))
 		s := &survey{asker: a, msgs: a.msgs, answering: make(chan struct{}, 1)}
-		s.answering <- struct{}{} // others are answered
+		s.answering <- struct{}{} // all slots are in use
 		s.answer("x~1", data)
 		got := make(chan []byte, 1)
 		a.pending[1] = pendingRequest{"x~1", kindKnownReply, func(answer []byte) bool { return len(answer) == 1 }, got}

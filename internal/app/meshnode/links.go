@@ -19,20 +19,20 @@ import (
 	"kumo/internal/state/history"
 )
 
-// The first byte of a message says what the rest is.
+// The first byte of a message.
 const (
-	kindPeer         = 'p' // a peer's
-	kindOffer        = 'o' // links that its sender has found: the number of the batch, the batch
-	kindKnownRequest = 'k' // URLs of which the sender wants to know whether they are known: a number, hosts and hashes
-	kindKnownReply   = 'w' // the answer: the number, a byte for each
+	kindPeer         = 'p' // a message of package peer
+	kindOffer        = 'o' // links found by the sender: a batch number, the batch
+	kindKnownRequest = 'k' // asks which URLs are known: a number, hosts and hashes
+	kindKnownReply   = 'w' // its reply: the number, a byte per URL
 
-	kindCountRequest = 'b' // rules of which the sender wants to know what they would leave out: a number, rules
-	kindCountReply   = 'B' // the answer: the number, JSON; nothing where it cannot be said
-	// the number of a batch, and which of its links were refused: how far each lies behind the one before
+	kindCountRequest = 'b' // asks how many URLs rules would exclude: a number, rules
+	kindCountReply   = 'B' // its reply: the number, JSON; empty if the count failed
+	// The reply to an offer: the batch number, and the rejected links, each as the distance from the previous one.
 	kindOfferReply = 'a'
 )
 
-// messages send to other nodes. Any goroutine may use them; mu guards complaints.
+// messages sends messages to other nodes. It is safe for concurrent use; mu guards warned.
 type messages struct {
 	messenger bus.Messenger
 	address   func(strategy.Node) overlay.Contact
@@ -49,10 +49,10 @@ func newMessages(cfg *Config) *messages {
 }
 
 func (m *messages) send(to strategy.Node, kind byte, data []byte) {
-	// may be lost, as any message
+	// Messages may be lost anyway.
 	m.sent.Add(int64(1 + len(data)))
 	if err := m.messenger.Send(to, append([]byte{kind}, data...)); err != nil {
-		m.log.Debug("a message is not sent", "to", to, "err", err)
+		m.log.Debug("cannot send a message", "to", to, "err", err)
 	}
 }
 
@@ -62,8 +62,8 @@ func (m *messages) contact(node strategy.Node) overlay.Contact {
 	return c
 }
 
-// A linkExchange offers the engine's links to the nodes that remember them, and claims those that others offer. It has
-// no state of its own: any goroutine may use it.
+// A linkExchange offers the engine's links to the nodes that remember them, and claims the links that others offer. It
+// has no state of its own and is safe for concurrent use.
 type linkExchange struct {
 	self   strategy.Node
 	read   func(data []byte, f func(host, key string, link []byte)) error
@@ -83,7 +83,7 @@ func (x *linkExchange) offer(all []member.Batch) {
 	}
 }
 
-// receiveOffer claims links that a node has found. It retains data.
+// receiveOffer claims links that another node found. It retains data.
 func (x *linkExchange) receiveOffer(from strategy.Node, number uint64, data []byte) {
 	o := mesh.Offered{From: from, Number: number}
 	err := x.read(data, func(host, key string, link []byte) {
@@ -92,7 +92,7 @@ func (x *linkExchange) receiveOffer(from strategy.Node, number uint64, data []by
 	})
 	switch {
 	case errors.Is(err, ErrSettingsUnknown):
-		return // who sent it sends it again
+		return // the sender will repeat it
 	case err != nil:
 		x.msgs.warnUnreadable(from, fmt.Errorf("read links: %w", err))
 		return
@@ -120,12 +120,12 @@ func (x *linkExchange) receiveReply(from strategy.Node, data []byte) {
 	}
 }
 
-// warnUnreadable logs, once a minute for each node, that a message cannot be read.
+// warnUnreadable logs that a node's message cannot be read, at most once a minute per node.
 func (m *messages) warnUnreadable(from strategy.Node, err error) {
 	m.mu.Lock()
 	due := m.warned.Allow(from, time.Now())
 	m.mu.Unlock()
 	if due {
-		m.log.Warn("a message that cannot be read", "from", from, "err", err)
+		m.log.Warn("cannot read a message", "from", from, "err", err)
 	}
 }

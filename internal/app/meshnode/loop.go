@@ -13,8 +13,8 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// A loop passes events to the peer and starts the peer's actions. It never blocks. All of it, and what it calls of the
-// follower, the queries and the reporter, belongs to the goroutine of Run, except what says otherwise.
+// A loop passes events to the peer and starts the peer's actions. It never blocks. Unless noted, its fields and those
+// of the recordWatcher, the queries and the reporter belong to Run's goroutine.
 type loop struct {
 	cfg     *Config
 	inbox   *inbox
@@ -33,10 +33,10 @@ type loop struct {
 	peer    *peer.Peer
 	clock   clock
 	wake    *time.Timer
-	kick    chan struct{} // the pump's
-	alone   atomic.Bool   // no other node is known; any goroutine may read it
+	kick    chan struct{} // triggers the pump
+	alone   atomic.Bool   // no other node is known; safe for concurrent use
 	leaving bool
-	left    bool // the peer has
+	left    bool // the peer has left
 }
 
 func (l *loop) run() error {
@@ -91,7 +91,7 @@ func (l *loop) saveCounts() {
 	}
 }
 
-// stepAll makes the pending calls, and passes the pending events to the peer.
+// stepAll runs the pending calls, and passes the pending events to the peer.
 func (l *loop) stepAll() {
 	events, calls := l.inbox.drain()
 	for _, f := range calls {
@@ -100,7 +100,7 @@ func (l *loop) stepAll() {
 	l.execute(l.peer.Step(l.clock.at(time.Now()), events, nil))
 }
 
-// step passes an event to the peer at once, and starts the actions that follow.
+// step passes an event to the peer at once, and starts the resulting actions.
 func (l *loop) step(e peer.Event) {
 	l.execute(l.peer.Step(l.clock.at(time.Now()), []peer.Event{e}, nil))
 }
@@ -136,7 +136,7 @@ func (l *loop) execute(actions []peer.Action) {
 				wait.Wake(l.kick)
 			}
 		case mesh.Spare:
-			l.tasks.run("find hosts to spare", func(ctx context.Context) error { l.spare(ctx, a); return nil })
+			l.tasks.run("find hosts to delegate", func(ctx context.Context) error { l.spare(ctx, a); return nil })
 		case mesh.Changed:
 			l.watcher.recordChanged(a.Record)
 		case mesh.Added:
@@ -157,11 +157,11 @@ func (l *loop) execute(actions []peer.Action) {
 		case mesh.Left:
 			l.left = true
 		default:
-			l.tasks.stop(fmt.Errorf("a node is to do %T, and cannot", a))
+			l.tasks.stop(fmt.Errorf("unknown action %T", a))
 		}
 	}
 	if len(release) > 0 {
-		l.tasks.run("give hosts up", func(ctx context.Context) error { return l.release(ctx, release) })
+		l.tasks.run("release hosts", func(ctx context.Context) error { return l.release(ctx, release) })
 	}
 }
 
@@ -179,16 +179,16 @@ func (l *loop) release(ctx context.Context, hosts []string) error {
 	return nil
 }
 
-// maxSpared is how many hosts are looked at for those to spare.
+// maxSpared is the number of hosts considered for delegation.
 const maxSpared = 256
 
-// spare reports the hosts with the longest queues, which another node may take; none if they cannot be read.
+// spare reports hosts with long queues that another node may take; none if they cannot be read.
 func (l *loop) spare(ctx context.Context, a mesh.Spare) {
 	var queues []strategy.Queue
 	if e := l.engine.get(); e != nil {
 		var err error
 		if queues, err = e.Queues(ctx, maxSpared); err != nil {
-			l.cfg.Log.Debug("no host is spared", "err", err)
+			l.cfg.Log.Debug("cannot find hosts to delegate", "err", err)
 		}
 	}
 	s := mesh.Spared{To: a.To}
@@ -222,7 +222,7 @@ func (l *loop) pump() {
 	}
 }
 
-// hasNoPeers reports whether no other node is known, nor expected back.
+// hasNoPeers reports whether no other node is known or expected back.
 func (l *loop) hasNoPeers() bool {
 	return l.peer.Overlay().Len() == 0 && l.until(l.peer.Machine().AwaitedUntil()) <= 0
 }

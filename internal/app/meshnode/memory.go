@@ -12,17 +12,17 @@ import (
 	"kumo/internal/state/history"
 )
 
-// A memory is the history as the machine asks for it: what it wants done is done in the order in which it comes, as
-// much at once as waits, and answered when it is durable. One goroutine runs it.
+// A historyWorker executes the peer's actions on the history in order. It executes all pending actions as one batch,
+// and reports the results when they are durable. One goroutine runs it.
 type historyWorker struct {
 	db *history.DB
 
 	mu      sync.Mutex // guards below
 	waiting []mesh.Action
-	signal  chan struct{} // has room for one word that something waits
+	signal  chan struct{} // capacity 1: signals pending actions
 }
 
-// enqueue has one of Record, Read, Sweep and Drop done.
+// enqueue adds an action: Record, Read, Sweep or Drop.
 func (m *historyWorker) enqueue(a mesh.Action) {
 	m.mu.Lock()
 	m.waiting = append(m.waiting, a)
@@ -44,7 +44,7 @@ func (m *historyWorker) idle() bool {
 	return len(m.waiting) == 0
 }
 
-// run does what comes until ctx ends, and tells what came of it.
+// run executes actions until ctx ends, and passes the results to tell.
 func (m *historyWorker) run(ctx context.Context, tell func(...mesh.Event)) error {
 	for {
 		select {
@@ -61,9 +61,9 @@ func (m *historyWorker) run(ctx context.Context, tell func(...mesh.Event)) error
 	}
 }
 
-// execute does what waits. Hosts that are to be forgotten are forgotten together, before something else is done of one of
-// them: that costs a checkpoint. What there is no room for is done later, with all that follows of the same host, as
-// only what is done of others makes room.
+// execute executes a batch. It groups Drop actions, each group of which costs a checkpoint, until another action
+// concerns one of their hosts. If the history is full, it postpones the action and all later ones of the same host;
+// only actions of other hosts can make room.
 func (m *historyWorker) execute(ctx context.Context, all []mesh.Action, tell func(...mesh.Event)) error {
 	var events []mesh.Event
 	var drops []string
@@ -118,10 +118,10 @@ func (m *historyWorker) execute(ctx context.Context, all []mesh.Action, tell fun
 	return nil
 }
 
-// fullRetry is when what there was no room for is tried again.
+// fullRetry is the delay before postponed actions are retried.
 const fullRetry = 100 * time.Millisecond
 
-// requeue has actions done before those that have come since.
+// requeue puts actions back at the front of the queue.
 func (m *historyWorker) requeue(all []mesh.Action) {
 	m.mu.Lock()
 	m.waiting = append(all, m.waiting...)
@@ -150,10 +150,10 @@ func (m *historyWorker) executeOne(a mesh.Action) (mesh.Event, error) {
 	case mesh.Sweep:
 		return m.sweep(a)
 	}
-	panic("meshnode: an action that is none of the history's")
+	panic("meshnode: not an action on the history")
 }
 
-// record enters links, and finds out what was known of them before.
+// record inserts links, and returns their previous states.
 func (m *historyWorker) record(a mesh.Record) (mesh.Event, error) {
 	r := mesh.Recorded{ID: a.ID, Before: make([]mesh.State, len(a.Links))}
 	urls := make([]history.URL, len(a.Links))
@@ -174,13 +174,13 @@ func (m *historyWorker) record(a mesh.Record) (mesh.Event, error) {
 	return r, nil
 }
 
-// states are the machine's, of the history's.
+// states maps states of the history to those of package mesh.
 var states = [...]mesh.State{history.Unknown: mesh.Unknown, history.Dispatched: mesh.Dispatched,
 	history.Done: mesh.Done}
 
 const (
-	maxRead  = 500  // links of an answer
-	maxSwept = 2000 // URLs that are looked at for the hosts of an answer
+	maxRead  = 500  // links per result
+	maxSwept = 2000 // URLs read per sweep
 )
 
 func (m *historyWorker) read(a mesh.Read) (mesh.Event, error) {
@@ -214,7 +214,7 @@ func appendLinks(links []mesh.Link, urls []history.URL) []mesh.Link {
 	return links
 }
 
-// sweep names hosts in the order of their keys. One whose URLs are more than an answer's is named more than once.
+// sweep returns hosts in the order of their keys. A host with many URLs may be returned more than once.
 func (m *historyWorker) sweep(a mesh.Sweep) (mesh.Event, error) {
 	all, next, err := m.db.Records("", history.Cursor(a.From), maxSwept)
 	s := mesh.Swept{Next: string(next)}

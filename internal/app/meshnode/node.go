@@ -34,38 +34,37 @@ import (
 )
 
 var (
-	// ErrLeft says that the node has given all it had to others, as it was asked to.
+	// ErrLeft means that the node has transferred all its data to others, on request.
 	ErrLeft = errors.New("the node has left the crawl")
-	// ErrAlone says that a node that was asked to leave knows nobody to whom it could give what it has. It keeps that.
-	ErrAlone = errors.New("no other node is known that could take over what this one has")
+	// ErrAlone means that a node that should leave knows no other node that could take its data. It retains the data.
+	ErrAlone = errors.New("no other node is known that could take over this node's data")
 )
 
-// errGarbled is a message that is none.
-var errGarbled = errors.New("it is none of this kind")
+// errGarbled is the error for a message that cannot be decoded.
+var errGarbled = errors.New("invalid message")
 
-// ErrSettingsUnknown is links that cannot be read before more is known of the crawl.
+// ErrSettingsUnknown means that links cannot be read before the crawl's settings are known.
 var ErrSettingsUnknown = errors.New("the crawl's settings are not known yet")
 
-// An Engine is what a node needs of a crawl.Engine whose links are claimed. Its methods may be called by many
-// goroutines at once.
+// An Engine is the part of crawl.Engine that a node uses. Its methods are called concurrently.
 type Engine interface {
-	// TakeDispatched takes links in that this node is to fetch, a [member.Batch]'s data, and says which are done. After an
-	// error none is taken, or nobody knows.
+	// TakeDispatched enqueues links that this node should fetch, the data of a [member.Batch]. It reports which are
+	// already done. After an error, none or all may be enqueued.
 	TakeDispatched(ctx context.Context, data []byte) (done []bool, err error)
-	// ReleaseHosts gives hosts up: see crawl.Engine.
+	// ReleaseHosts releases hosts: see crawl.Engine.
 	ReleaseHosts(ctx context.Context, hosts []string, owed func(host string, asked, wait time.Duration)) error
-	// ImportDelay has a host left alone for a while, and asked no sooner than it asks for.
+	// ImportDelay sets a host's requested delay, and the time until the next request.
 	ImportDelay(host string, asked, wait time.Duration)
-	// QueuedHosts calls f with each host of which something waits. It is called before the engine runs.
+	// QueuedHosts calls f with each host that has pending URLs. It is called before the engine runs.
 	QueuedHosts(f func(host string) error) error
-	HasWork(host string) bool // something of a host waits, is under way, or is not said yet
-	Share(nodes int)          // so many crawl, as far as is known: a server that several ask is asked no more than by one
-	Idle() bool               // nothing waits, is under way, or is bound for others
-	Received() int64          // how often something was brought to it
-	// Queues are hosts where URLs wait, those with the longest queues first, so many at most.
+	HasWork(host string) bool // the host has pending, active or unreported URLs
+	Share(nodes int)          // sets the known number of nodes, to limit the joint rate at shared addresses
+	Idle() bool               // nothing is pending, in progress or bound for other nodes
+	Received() int64          // number of inputs received so far
+	// Queues returns up to most hosts with pending URLs, longest queues first.
 	Queues(ctx context.Context, most int) ([]strategy.Queue, error)
 
-	// Reoffer puts URLs into the outbox whose records were lost with another node. It returns when that is durable.
+	// Reoffer puts URLs whose records were lost with another node into the outbox. It returns when this is durable.
 	Reoffer(ctx context.Context, items []item.Item) error
 	Batches(now time.Time, owner func(host string) (strategy.Node, bool)) []member.Batch
 	Answered(from strategy.Node, batch uint64, refused []int, now time.Time)
@@ -73,66 +72,67 @@ type Engine interface {
 	Unrouted() (hosts []string, links []int)
 	RetryDeferred(hosts []string)
 
-	// AddSeeds takes seeds in: all into scope, and those to be fetched of whose hosts take is true. It returns when that
-	// is durable.
+	// AddSeeds adds all seeds to the scope, and enqueues those for whose hosts take is true. It returns when this is
+	// durable.
 	AddSeeds(ctx context.Context, seeds []weburl.URL, take func(host string) bool) error
-	AddScopeSeed(u weburl.URL) error // takes in scope what a seed has redirected to
+	AddScopeSeed(u weburl.URL) error // adds the redirect target of a seed to the scope
 	Pause(on bool)
-	Finish() // ends the run once nothing waits
+	Finish() // ends the run when no URLs are pending
 }
 
-// Figures are what an engine has done and has to do.
+// Figures is the completed and pending work of an engine.
 type Figures struct {
 	control.Work
 	Bytes int64 // in this folder, all runs
-	Peers int   // nodes that are connected
+	Peers int   // connected nodes
 	stats.Condition
 }
 
-// Config is what a Node is made of.
+// Config configures a Node.
 type Config struct {
 	Messenger    bus.Messenger
-	Overlay      overlay.Config // with Self
-	Mesh         mesh.Config    // what is called or told of this node, or read from disk, is New's to set
+	Overlay      overlay.Config // including Self
+	Mesh         mesh.Config    // New sets the callbacks, this node's identity and stored state
 	Known        []overlay.Contact
-	WaitForPeers bool // where nobody is Known, for Join, rather than being the first node of all
-	// Contact is a node with its addresses, Learn is told of those of other nodes; nil where nodes are found by name
+	WaitForPeers bool // if Known is empty, wait for Join instead of starting as the first node
+	// Contact returns a node's addresses, and Learn is called with those of other nodes; nil if nodes are found by
+	// name.
 	Contact func(strategy.Node) overlay.Contact
 	Learn   func(overlay.Contact)
 
-	// Dir is where the node keeps what it knows of the crawl beside URLs. "": it keeps nothing, and the engine runs as
-	// it likes, whatever the record says.
+	// Dir is the folder for the node's data other than URLs. "": nothing is stored, and the engine runs regardless of
+	// the crawl's record.
 	Disk vfs.FS
 	Dir  string
 
 	Router  *Router
 	History *history.DB
 	Places  Places
-	// Read calls f with each link of a batch that an engine's outbox has written, its item's key, and its host, or the
-	// slice of it that is a host of its own for all who fetch; ErrSettingsUnknown: it cannot say yet
+	// Read calls f with each link of a batch from an engine's outbox, with its item's key, and its host or slice. It
+	// returns ErrSettingsUnknown if it cannot determine slices yet.
 	Read func(data []byte, f func(host, key string, link []byte)) error
 
-	// Slice is the host of a URL, or the slice of it, as Read has it. It is called once the crawl was started.
+	// Slice returns the host or slice of a URL, as in Read. It is only called once the crawl was started.
 	Slice func(url string) string
 
-	// CountBlocked counts what rules would leave out of what waits here, in JSON, within a few seconds. It may be nil.
+	// Blocked counts this node's pending URLs that rules would exclude, in JSON, within a few seconds. It may be nil.
 	Blocked func(ctx context.Context, rules []string) ([]byte, error)
 
-	// What is called by the node's loop and must not wait. Any of it may be nil.
-	Load    func() mesh.Load                         // what the engine has to do, since it was asked last
+	// The following functions are called by the loop and must not block. They may be nil.
+	Load    func() mesh.Load                         // the engine's work since the last call
 	Figures func() Figures                           // of the engine
-	Limit   func(settings map[string][]string) int64 // how many pages are enough; 0: no number is
-	Changed func()                                   // the crawl's record is another
-	Ended   func(mesh.Ended)                         // all nodes have nothing to do
-	// ApplySettings is told of the crawl's settings when they have changed, one after the other, and may wait. It may be nil.
+	Limit   func(settings map[string][]string) int64 // the page limit; 0: none
+	Changed func()                                   // called when the crawl's record changes
+	Ended   func(mesh.Ended)                         // called when all nodes are idle
+	// ApplySettings is called with the crawl's settings after each change, sequentially. It may block, and may be nil.
 	ApplySettings func(settings map[string][]string)
 	Version       string // of this kumo
-	Address       string // where it can be asked; may be empty
+	Address       string // of this node's API; may be empty
 	Log           *slog.Logger
 }
 
-// A Node is a node of a crawl. It is used for one Run. Its fields are set by New, and do not change: each part guards
-// its own state. Its methods may be called by any goroutine.
+// A Node is a node of a mesh crawl. It is used for one Run. New sets its fields, which do not change; each part guards
+// its own state. Its methods are safe for concurrent use.
 type Node struct {
 	cfg     Config
 	self    strategy.Node
@@ -153,10 +153,10 @@ type Node struct {
 	server  *control.Server
 }
 
-// An engineRef is the node's engine, once there is one. Any goroutine may use it.
+// An engineRef refers to the node's engine, once it is attached. It is safe for concurrent use.
 type engineRef struct{ p atomic.Pointer[Engine] }
 
-// get is nil before Attach.
+// get returns nil before Attach.
 func (r *engineRef) get() Engine {
 	if e := r.p.Load(); e != nil {
 		return *e
@@ -164,8 +164,8 @@ func (r *engineRef) get() Engine {
 	return nil
 }
 
-// New makes a node. It becomes a part of the crawl, and remembers what others have found, before it has an engine: see
-// Attach.
+// New creates a node. Even before it has an engine (see Attach), it joins the crawl and remembers the URLs that other
+// nodes find.
 func New(cfg Config) (*Node, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -191,14 +191,8 @@ func New(cfg Config) (*Node, error) {
 	n.asker = newRequester(n.msgs)
 	n.survey = &survey{n.self, cfg.Slice, cfg.History, n.Locate, n.asker, n.msgs, n.tasks, cfg.Log,
 		make(chan struct{}, maxKnownRequests)}
-	n.blocked = &blockCounter{
-		self:    n.self,
-		blocked: cfg.Blocked,
-		asker:   n.asker,
-		msgs:    n.msgs,
-		tasks:   n.tasks,
-		log:     cfg.Log,
-	}
+	n.blocked = &blockCounter{self: n.self, blocked: cfg.Blocked, asker: n.asker, msgs: n.msgs, tasks: n.tasks,
+		log: cfg.Log}
 	n.risks = &atRisk{risks, cfg.Places, n.engine, n.inbox, n.tasks, cfg.Log}
 	n.links = &linkExchange{n.self, cfg.Read, n.engine, n.msgs, n.inbox}
 	l := &loop{cfg: &n.cfg, inbox: n.inbox, tasks: n.tasks, engine: n.engine, msgs: n.msgs, links: n.links,
@@ -240,8 +234,8 @@ func New(cfg Config) (*Node, error) {
 	return n, nil
 }
 
-// Attach gives the node its engine, once, before the engine's Run: hosts become its own to fetch. What an earlier
-// process has left in the engine is given up; what of it is not done comes back.
+// Attach gives the node its engine, once, before the engine's Run. From then on it fetches its own hosts. The queues of
+// an earlier process are released; other nodes dispatch unfinished URLs again.
 func (n *Node) Attach(e Engine) error {
 	if n.cfg.Dir != "" {
 		e.Pause(true) // until the record and the seeds are known
@@ -252,41 +246,41 @@ func (n *Node) Attach(e Engine) error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("read which hosts wait: %w", err)
+		return fmt.Errorf("read hosts with pending URLs: %w", err)
 	}
 	if !n.engine.p.CompareAndSwap(nil, &e) {
-		return errors.New("a node has one engine")
+		return errors.New("the node already has an engine")
 	}
 	n.inbox.send(held...)
 	n.inbox.post(func() { n.watcher.dirty = true })
 	return nil
 }
 
-// Key is where the records of a host belong, of a node's history.
+// Key returns the position of a host's records in the ID space.
 func Key(host string) xor.ID { return xor.Of("backup", host) }
 
-// Run is a node's life, beside its engine's Run. It returns nil when the crawl is done, ErrStopped, ErrLeft, ErrAlone,
-// the error that ended it, or ctx's cause.
+// Run runs the node concurrently with the engine's Run. It returns nil when the crawl is done; otherwise ErrStopped,
+// ErrLeft, ErrAlone, the first error, or ctx's cause.
 func (n *Node) Run(ctx context.Context) error {
 	n.tasks.begin(ctx)
 	l := n.loop
 	defer close(n.inbox.done)
 	defer n.tasks.all.Wait()
 	defer n.tasks.stop(nil)
-	defer n.cfg.Router.end() // no request is begun any more
+	defer n.cfg.Router.end() // blocks new requests
 	l.wake = time.NewTimer(time.Hour)
 	defer l.wake.Stop()
 	n.tasks.run("receive messages", n.receive)
-	n.tasks.run("remember URLs", func(ctx context.Context) error {
+	n.tasks.run("update the URL history", func(ctx context.Context) error {
 		return n.history.run(ctx, func(all ...mesh.Event) { sendAll(n.inbox, all) })
 	})
-	n.tasks.run("keep the history", n.maintainHistory)
-	n.tasks.run("keep lists of pages at risk", n.risks.lists.run)
+	n.tasks.run("maintain the URL history", n.maintainHistory)
+	n.tasks.run("write lists of pages at risk", n.risks.lists.run)
 	if n.cfg.Places.Has != nil {
-		n.tasks.run("look what is in the place", n.risks.pollPlace)
+		n.tasks.run("check for uploaded files", n.risks.pollPlace)
 	}
 	if n.cfg.ApplySettings != nil {
-		n.tasks.run("go by the crawl's settings", n.watcher.applySettings)
+		n.tasks.run("apply the crawl's settings", n.watcher.applySettings)
 	}
 	kept := make(chan error, 1)
 	keeping, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -316,8 +310,8 @@ func (n *Node) Run(ctx context.Context) error {
 
 const (
 	pumpEvery      = 100 * time.Millisecond
-	countsInterval = time.Minute // after which counts of pages are written
-	checkInterval  = time.Second // after which the follower looks, whatever it was told: another node may be gone
+	countsInterval = time.Minute // between writes of the page counts
+	checkInterval  = time.Second // between updates without a trigger; another node may have failed
 )
 
 func (n *Node) maintainHistory(ctx context.Context) error {
@@ -329,15 +323,14 @@ func (n *Node) maintainHistory(ctx context.Context) error {
 	return nil
 }
 
-// AtRisk records pages that the engine has fetched, and whose records are on this disk alone. It returns when this
-// node's keepers know of them.
+// AtRisk records fetched pages whose records are only on this disk. It returns when this node's keepers know them.
 func (n *Node) AtRisk(ctx context.Context, pages []AtRisk) error { return n.risks.add(ctx, pages) }
 
-// receive passes messages to the parts that they are for, until ctx ends.
+// receive dispatches messages until ctx ends.
 func (n *Node) receive(ctx context.Context) error {
 	err := n.cfg.Messenger.Receive(ctx, func(from strategy.Node, data []byte) {
 		if len(data) == 0 || n.inbox.full() || n.store.full() {
-			return // who sent it sends it again
+			return // the sender will repeat it
 		}
 		kind, data := data[0], slices.Clone(data[1:])
 		switch kind {
@@ -356,11 +349,11 @@ func (n *Node) receive(ctx context.Context) error {
 		case kindKnownReply, kindCountReply:
 			n.asker.handleReply(from, kind, data)
 		case control.KindRequest:
-			n.tasks.run("answer a question", func(ctx context.Context) error {
+			n.tasks.run("answer a request", func(ctx context.Context) error {
 				n.server.Handle(ctx, from, data)
 				return nil
 			})
-		default: // a newer kumo's
+		default: // from a newer kumo
 		}
 	})
 	if ctx.Err() != nil {
@@ -369,8 +362,7 @@ func (n *Node) receive(ctx context.Context) error {
 	return err
 }
 
-// Finished is told by the engine of URLs, by their items' keys, that are fetched, or given up, with all that they have
-// brought claimed.
+// Finished is called by the engine with the keys of fetched or failed URLs, after all their links were claimed.
 func (n *Node) Finished(host string, keys []string) {
 	f := mesh.Finished{Host: host, Hashes: make([]mesh.Hash, len(keys))}
 	for i, key := range keys {
@@ -379,12 +371,11 @@ func (n *Node) Finished(host string, keys []string) {
 	n.inbox.send(f)
 }
 
-// NewScopeSeed is told by the engine where a seed redirects to: all nodes are to have it in scope.
+// NewScopeSeed is called by the engine with the redirect target of a seed, which all nodes add to their scope.
 func (n *Node) NewScopeSeed(url string) { n.watcher.addScopeSeed(url) }
 
-// Lost says that a node cannot be reached.
+// Lost reports that a node is unreachable.
 func (n *Node) Lost(node strategy.Node) { n.inbox.send(peer.Lost{Node: string(node)}) }
 
-// Join asks to become part of the crawl by way of other nodes than before; without any, to go on alone until others
-// come.
+// Join joins the crawl through other contacts than before; without any, the node continues alone until others connect.
 func (n *Node) Join(contacts ...overlay.Contact) { n.inbox.send(peer.Join{Contacts: contacts}) }

@@ -33,15 +33,15 @@ import (
 
 const hosts, pages = 30, 8
 
-// A web is what all nodes fetch.
+// A web is the set of pages that the nodes fetch.
 type web struct {
-	takes time.Duration // to fetch a page
+	takes time.Duration // per page
 
 	mu      sync.Mutex
 	fetched map[string]int
 }
 
-// links of a page: its next, its host's first, and pages of other hosts.
+// links returns the links of a page: the next one, its host's first one, and pages of other hosts.
 func links(url string) (all []string) {
 	var h, p int
 	if _, err := fmt.Sscanf(url, "http://h%d.test/%d", &h, &p); err != nil {
@@ -68,15 +68,15 @@ type engine struct {
 	mu     sync.Mutex
 	box    *member.Outbox
 	pages  int64
-	known  map[string]map[string]int // URLs by host: 0 waits, 1 fetched, 2 said
+	known  map[string]map[string]int // URLs by host: 0 pending, 1 fetched, 2 reported
 	paused bool
 	scope  map[string]bool
 	links  map[string]map[uint64]bool
 	met    map[string]bool
 	asking map[string]bool
-	seeded atomic.Int32 // seeds that it has offered
-	owes   []string     // hosts that came with what they are owed
-	nodes  int          // most that it was told of
+	seeded atomic.Int32 // seeds it has offered
+	owes   []string     // hosts received with a delay
+	nodes  int          // maximum of the reported number of nodes
 }
 
 func newEngine(w *web) *engine {
@@ -116,7 +116,7 @@ func (e *engine) ReleaseHosts(ctx context.Context, all []string, owed func(strin
 	return nil
 }
 
-// What a host asks for, and how long it is to be left alone when it is given up.
+// A host's requested delay, and its remaining wait when it is released.
 const asksFor, leaveAlone = 7 * time.Second, time.Minute
 
 func (e *engine) ImportDelay(host string, asked, wait time.Duration) {
@@ -127,7 +127,7 @@ func (e *engine) ImportDelay(host string, asked, wait time.Duration) {
 	}
 }
 
-// busy reports whether a host is asked, or something of it is not said.
+// busy reports whether a host has a request in progress, or unreported URLs.
 func (e *engine) busy(host string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -291,7 +291,7 @@ func (e *engine) put(from string, all []string) {
 	}
 }
 
-// run fetches, a page of each host at a time.
+// run fetches one page of each host at a time.
 func (e *engine) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		e.mu.Lock()
@@ -347,16 +347,16 @@ func read(data []byte, f func(host, url string, link []byte)) error {
 	return nil
 }
 
-// A lab is nodes in one process.
+// A lab has several nodes in one process.
 type lab struct {
 	t     *testing.T
 	hub   *inproc.Hub
 	web   *web
 	nodes []*labNode
 	first overlay.Contact
-	mesh  mesh.Config // of nodes that join
+	mesh  mesh.Config // of joining nodes
 
-	disk     vfs.FS                      // where nodes keep what they know of the crawl
+	disk     vfs.FS                      // with the nodes' data other than URLs
 	journals map[string]*journal.Journal // of histories, by node
 }
 
@@ -367,10 +367,10 @@ type labNode struct {
 	stop   context.CancelFunc
 	over   chan error
 
-	settled chan map[string][]string // that Settle was told
+	settled chan map[string][]string // passed to ApplySettings
 }
 
-// join makes a node that has no engine yet.
+// join creates a node without an engine.
 func (l *lab) join(name, dir string) *labNode {
 	t := l.t
 	if l.journals[name] == nil {
@@ -430,7 +430,7 @@ func (l *lab) start(name string) *labNode {
 	return n
 }
 
-// begin starts the crawl with a seed, by way of a node.
+// begin starts the crawl with a seed, through a node.
 func (n *labNode) begin(t *testing.T, settings map[string][]string) {
 	t.Helper()
 	if err := n.AddSeeds(t.Context(), page(0, 0)); err != nil {
@@ -445,7 +445,7 @@ func (n *labNode) begin(t *testing.T, settings map[string][]string) {
 	}
 }
 
-// wantAll checks that each page is fetched once.
+// wantAll checks that each page was fetched once.
 func (l *lab) wantAll(t *testing.T) {
 	t.Helper()
 	if len(l.web.fetched) != hosts*pages {
@@ -463,7 +463,7 @@ func newLab(t *testing.T) *lab {
 		fetched: map[string]int{}}, journals: map[string]*journal.Journal{}}
 }
 
-// TestNodesCrawlToTheEnd lets three nodes crawl, and a fourth come and leave meanwhile.
+// TestNodesCrawlToTheEnd: three nodes crawl while a fourth joins and leaves.
 func TestNodesCrawlToTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t)

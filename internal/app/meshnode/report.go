@@ -9,7 +9,7 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// A reporter makes what this node reports of itself, and has the events that it met. It is the loop's.
+// A reporter creates this node's reports, and has the events that it observed. It belongs to the loop.
 type reporter struct {
 	self             strategy.Node
 	version, address string
@@ -19,11 +19,11 @@ type reporter struct {
 	msgs             *messages
 	history          *historyWorker
 	watcher          *recordWatcher
-	peer             *peer.Peer // set when it is made: it calls the reporter
+	peer             *peer.Peer // set later: it calls the reporter
 	chronicler       chronicler
 }
 
-// isIdle reports whether nothing is pending or in progress here, and how often the engine received something.
+// isIdle reports whether nothing is pending or in progress here, and returns the number of inputs received so far.
 func (r *reporter) isIdle() (idle bool, came uint64) {
 	e := r.engine.get()
 	if e == nil {
@@ -43,31 +43,19 @@ func (r *reporter) make() control.Report {
 	if lost := r.peer.Machine().AloneSince(); !lost.IsZero() {
 		alone = max(-r.until(lost), time.Millisecond)
 	}
-	return control.Report{
-		Node:         string(r.self),
-		Version:      r.version,
-		Address:      r.address,
-		State:        r.watcher.known.Load().record.State,
-		Member:       r.engine.get() != nil && r.peer.Machine().KnowsPlace(),
-		Idle:         idle,
-		Work:         f.Work,
-		MessageBytes: r.msgs.sent.Load(),
-		Peers:        f.Peers,
-		Level:        b.Level,
-		Delegated:    b.Delegated,
-		Guests:       b.Guests,
-		Alone:        alone.Seconds(),
-		Condition:    f.Condition,
-		Clock:        time.Now().UTC(),
-		Events:       r.chronicler.recent(r.peer.Overlay().Size()),
-	}
+	return control.Report{Node: string(r.self), Version: r.version, Address: r.address,
+		State: r.watcher.known.Load().record.State, Member: r.engine.get() != nil && r.peer.Machine().KnowsPlace(),
+		Idle: idle,
+		Work: f.Work, MessageBytes: r.msgs.sent.Load(), Peers: f.Peers, Level: b.Level, Delegated: b.Delegated,
+		Guests: b.Guests, Alone: alone.Seconds(), Condition: f.Condition, Clock: time.Now().UTC(),
+		Events: r.chronicler.recent(r.peer.Overlay().Size())}
 }
 
 func (r *reporter) json() []byte {
 	x := r.make()
 	data, err := json.Marshal(&x)
 	if err != nil {
-		return nil // of plain fields
+		return nil // cannot happen: plain fields only
 	}
 	return data
 }

@@ -13,22 +13,22 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// What a node is asked, by people through its control server, or by the process it runs in. All of it may be called by
-// any goroutine; what waits for Run's loop ends with ctx, or with errNodeEnded when Run does.
+// Requests to the node, from its control server or from its process. All methods are safe for concurrent use. Those
+// that wait for Run's loop return when ctx ends, or errNodeEnded when Run does.
 
 var _ control.Node = (*Node)(nil)
 
 var errNodeEnded = errors.New("the node has ended")
 
-// Crawl is the crawl's record as this node knows it, and its version; 0 where nobody has made one yet.
+// Crawl returns the crawl's record and its version as known to this node; version 0 if there is none yet.
 func (n *Node) Crawl() (desired.Record, uint64) { return n.watcher.record() }
 
-// Change makes a new version of the record of the newest one that there is. It returns when that is durable here. f is
-// called by the loop, and must not wait; an error of it is returned. A node that has heard of no other yet, though
-// there are some, waits until it has: what it knows may be old.
+// Change creates a new version of the newest record, and returns when it is durable here. The loop calls f, which must
+// not block; its error is returned. A node that has not caught up with existing nodes waits first, as its record may be
+// outdated.
 func (n *Node) Change(ctx context.Context, f func(r *desired.Record, version uint64) error) error {
 	if err := n.inbox.call(ctx, func() <-chan struct{} { return n.watcher.synced }); err != nil {
-		return fmt.Errorf("change the crawl's record before the other nodes were heard: %w", err)
+		return fmt.Errorf("change the crawl's record before other nodes were reached: %w", err)
 	}
 	var failed error
 	err := n.inbox.call(ctx, func() <-chan struct{} {
@@ -40,15 +40,15 @@ func (n *Node) Change(ctx context.Context, f func(r *desired.Record, version uin
 	return errors.Join(failed, err)
 }
 
-// ErrTooMany is a crawl that has as many lists of seeds as one may have.
-var ErrTooMany = fmt.Errorf("the crawl has %d lists of seeds, and cannot have more: give more seeds at once",
+// ErrTooMany means that the crawl has the maximum number of lists of seeds.
+var ErrTooMany = fmt.Errorf("the crawl has %d lists of seeds, the maximum: add more seeds at once",
 	mesh.MaxChunks)
 
-// AddSeeds adds URLs, a line each, which all nodes come to know. It returns when they are durable here.
+// AddSeeds adds URLs, one per line, for all nodes. It returns when they are durable here.
 func (n *Node) AddSeeds(ctx context.Context, lines string) error {
 	for chunk := range desired.SeedLists(strings.SplitSeq(lines, "\n")) {
-		if len(chunk) >= mesh.MaxChunk { // the first byte says what kind of chunk it is
-			return errors.New("a seed is longer than a list of seeds may be")
+		if len(chunk) >= mesh.MaxChunk { // one byte is needed for the kind of chunk
+			return errors.New("a seed is too long")
 		}
 		full := false
 		err := n.inbox.call(ctx, func() <-chan struct{} {
@@ -67,16 +67,16 @@ func (n *Node) AddSeeds(ctx context.Context, lines string) error {
 	return nil
 }
 
-// SeedChunks is how many lists of seeds this node knows.
+// SeedChunks returns the number of known lists of seeds.
 func (n *Node) SeedChunks() int { return int(n.watcher.seeds.Load()) }
 
-// Gather adds up what all nodes say of themselves: it takes a second or two, more where nodes have just died. The
-// figures are those of control.Sums; the reports are of type control.Report.
+// Gather sums up the reports of all nodes. It takes a second or two, more after failures. The figures are those of
+// control.Sums; the reports are of type control.Report.
 func (n *Node) Gather(ctx context.Context) (mesh.Tally, error) {
 	return await(ctx, n.inbox, func(answer func(mesh.Tally)) { n.queries.gather(true, answer) })
 }
 
-// await has the loop ask, and waits for the answer.
+// await sends a query in the loop, and waits for the result.
 func await[T any](ctx context.Context, b *inbox, ask func(answer func(T))) (T, error) {
 	var got T
 	done := make(chan struct{})
@@ -93,26 +93,26 @@ func await[T any](ctx context.Context, b *inbox, ask func(answer func(T))) (T, e
 	return got, nil
 }
 
-// Locate finds the nodes of a host: the one that fetches it, "" where nobody answers, and those that remember its URLs.
+// Locate returns the nodes of a host: the one that fetches it, "" if none answers, and those that remember its URLs.
 func (n *Node) Locate(ctx context.Context, host string) (target strategy.Node, backups []strategy.Node, err error) {
 	l, err := await(ctx, n.inbox, func(answer func(mesh.Located)) { n.queries.locate(host, answer) })
 	return l.Target, l.Backups, err
 }
 
-// Synced is closed when this process knows what others had come to know of the crawl before it began.
+// Synced is closed when this process has caught up with the other nodes.
 func (n *Node) Synced() <-chan struct{} { return n.watcher.synced }
 
 // Alone reports whether this node knows no other one.
 func (n *Node) Alone() bool { return n.loop.alone.Load() }
 
-// Leave asks the node to give all it has to others. Run returns ErrLeft then, or ErrAlone if there is nobody, and none
-// of those who died lately comes back.
+// Leave starts the transfer of all data to other nodes. Run then returns ErrLeft, or ErrAlone if there are none, and no
+// recently failed one returns.
 func (n *Node) Leave() { n.inbox.post(n.loop.leave) }
 
-// queries are the questions to all nodes that the peer has yet to answer. They are the loop's.
+// queries are the peer's pending queries to all nodes. They belong to the loop.
 type queries struct {
-	step    func(peer.Event) // the loop's
-	last    uint64           // tag
+	step    func(peer.Event) // the loop's step
+	last    uint64           // tag of the last query
 	gathers map[uint64]func(mesh.Tally)
 	locates map[uint64]func(mesh.Located)
 }

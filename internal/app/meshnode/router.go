@@ -8,23 +8,23 @@ import (
 	"kumo/internal/cluster/member/mesh"
 )
 
-// A Router says whose hosts are. The engine's workers ask it, many at once, and a Node tells it. Before that nothing is
-// anybody's.
+// A Router determines which hosts belong to this node. The engine's workers query it concurrently; a Node updates it.
+// Before the first update, no host belongs to the node.
 type Router struct{ now atomic.Pointer[timedView] }
 
-// A standing is a view, and when it ends to hold.
+// A timedView is a view with its expiration time.
 type timedView struct {
 	view  *mesh.View
 	until time.Time
 }
 
-// publish makes a view the one that is asked, until it ends to hold.
+// publish sets the view that is valid until a time.
 func (r *Router) publish(v *mesh.View, until time.Time) { r.now.Store(&timedView{v, until}) }
 
-// end lets nothing be this node's.
+// end revokes all hosts.
 func (r *Router) end() { r.now.Store(nil) }
 
-// Ours reports whether this node is the one to fetch a host.
+// Ours reports whether this node fetches the host.
 func (r *Router) Ours(host string) bool {
 	s := r.now.Load()
 	return s != nil && s.view.Ours(host)
@@ -36,7 +36,7 @@ func (r *Router) May(host string) bool {
 	return s != nil && wait.IsAfter(s.until, time.Now()) && s.view.Ours(host)
 }
 
-// HasPlace reports whether this node knows its place, and that it has it still.
+// HasPlace reports whether this node currently has a confirmed place in the crawl.
 func (r *Router) HasPlace() bool {
 	s := r.now.Load()
 	return s != nil && wait.IsAfter(s.until, time.Now())

@@ -22,25 +22,25 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// A store keeps on disk what a node knows of the crawl beside URLs: the record, the chunks, and which chunks of seeds
-// it has taken in, and how many pages nodes have fetched. What is put is written by run, in the order in which it
-// comes; flushed says when. Without a folder all of it stays in memory.
+// A store persists a node's data other than URLs: the record, the chunks, which chunks of seeds are offered, and the
+// page counts of nodes. run writes the data in order; flushed reports completion. Without a folder, all of it stays in
+// memory.
 type store struct {
 	disk vfs.FS
-	dir  string // "": there is none
+	dir  string // "": no folder
 
 	mu     sync.Mutex // guards below
 	writes []write
-	chunks map[mesh.ChunkID][]byte // that are not on disk
-	signal chan struct{}           // has room for one word that there are writes
+	chunks map[mesh.ChunkID][]byte // not yet on disk
+	signal chan struct{}           // capacity 1: signals pending writes
 }
 
-// A write is one thing to be written, or a word to who waits for those before it.
+// A write is one pending write, or a request to report the completion of earlier ones.
 type write struct {
 	record *mesh.RecordVersion
-	counts []byte // of the file of counts
+	counts []byte // content of the file of counts
 	chunk  mesh.ChunkID
-	data   []byte // of the chunk; nil: it is taken in
+	data   []byte // of the chunk; nil: mark it as offered
 	done   chan struct{}
 }
 
@@ -51,26 +51,23 @@ const (
 	takenSuffix = ".taken"
 )
 
-// A savedChunk is a chunk that an earlier process has kept.
+// A savedChunk is a chunk that an earlier process stored.
 type savedChunk struct {
 	id    mesh.ChunkID
 	kind  byte
 	taken bool
 }
 
-// openStore reads what earlier processes have kept. A chunk that is not what its name says is dropped: other nodes have
-// it.
-func openStore(
-	disk vfs.FS,
-	dir string,
-	log *slog.Logger,
-) (s *store, r mesh.RecordVersion, all []savedChunk, err error) {
+// openStore reads the data of earlier processes. A chunk whose content does not match its name is removed; other nodes
+// have it.
+func openStore(disk vfs.FS, dir string, log *slog.Logger) (s *store, r mesh.RecordVersion, all []savedChunk,
+	err error) {
 	s = &store{disk: disk, dir: dir, chunks: map[mesh.ChunkID][]byte{}, signal: make(chan struct{}, 1)}
 	if dir == "" {
 		return s, r, nil, nil
 	}
 	if err := disk.MkdirAll(filepath.Join(dir, chunksDir)); err != nil {
-		return nil, r, nil, fmt.Errorf("keep the crawl's record: %w", err)
+		return nil, r, nil, fmt.Errorf("create the folder of the crawl's record: %w", err)
 	}
 	if r, err = s.readRecord(); err != nil {
 		return nil, r, nil, err
@@ -88,12 +85,12 @@ func openStore(
 	for _, name := range names {
 		id, err := hex.DecodeString(name)
 		if err != nil || len(id) != xor.Size {
-			continue // a mark, or what a process has left that died while it wrote
+			continue // a mark, or an incomplete file after a crash
 		}
 		c := savedChunk{id: mesh.ChunkID(id), taken: taken[name]}
 		data, err := s.chunk(c.id)
 		if err != nil {
-			log.Warn("a list of seeds is dropped: other nodes have it", "err", err)
+			log.Warn("removed a damaged list of seeds; other nodes have it", "err", err)
 			if err := disk.Remove(s.chunkFile(c.id)); err != nil {
 				return nil, r, nil, err
 			}
@@ -109,7 +106,7 @@ func (s *store) chunkFile(id mesh.ChunkID) string {
 	return filepath.Join(s.dir, chunksDir, hex.EncodeToString(id[:]))
 }
 
-// The record's file is a hash of the rest, which is the version, whose that is, and the record.
+// writeRecord writes the record's file: a hash of the rest, the version, its author, and the record.
 func (s *store) writeRecord(r *mesh.RecordVersion) error {
 	var w varint.Writer
 	w.Uint(r.Version)
@@ -117,7 +114,7 @@ func (s *store) writeRecord(r *mesh.RecordVersion) error {
 	w = append(w, r.Data...)
 	sum := xor.Of("record", string(w))
 	if err := vfs.Replace(s.disk, filepath.Join(s.dir, recordFile), append(sum[:], w...)); err != nil {
-		return fmt.Errorf("keep the crawl's record: %w", err)
+		return fmt.Errorf("write the crawl's record: %w", err)
 	}
 	return nil
 }
@@ -137,7 +134,8 @@ func (s *store) readRecord() (r mesh.RecordVersion, err error) {
 	r.Version, r.By = in.Uint(), strategy.Node(in.String())
 	r.Data = in.Rest
 	if in.Bad || !bytes.Equal(sum, want[:]) {
-		return r, fmt.Errorf("%s is damaged: remove it, and start the node while others run, which tell it again", name)
+		return r, fmt.Errorf("%s is damaged: remove it, and start the node while others run, which send the record again",
+			name)
 	}
 	return r, nil
 }
@@ -173,7 +171,7 @@ func (s *store) putCounts(counts map[strategy.Node]int64) error {
 	return err
 }
 
-// countingPages are those that earlier processes have kept. Other nodes have them, too: what cannot be read is left.
+// counts returns the stored page counts. If they cannot be read, they are ignored; other nodes have them, too.
 func (s *store) counts(log *slog.Logger) (counts map[strategy.Node]int64) {
 	if s.dir == "" {
 		return nil
@@ -186,7 +184,7 @@ func (s *store) counts(log *slog.Logger) (counts map[strategy.Node]int64) {
 		err = json.Unmarshal(data, &counts)
 	}
 	if err != nil {
-		log.Warn("how many pages other nodes have fetched is forgotten here", "err", err)
+		log.Warn("ignoring the stored page counts of other nodes", "err", err)
 		return nil
 	}
 	return counts
@@ -198,7 +196,7 @@ func (s *store) putChunk(id mesh.ChunkID, data []byte) { s.put(write{chunk: id, 
 
 func (s *store) putTaken(id mesh.ChunkID) { s.put(write{chunk: id}) }
 
-// flushed is closed when all is durable that was put before.
+// flushed returns a channel that is closed when all earlier writes are durable.
 func (s *store) flushed() <-chan struct{} {
 	done := make(chan struct{})
 	s.put(write{done: done})
@@ -215,7 +213,7 @@ func (s *store) put(w write) {
 	wait.Wake(s.signal)
 }
 
-// maxWrites is how many writes may wait while messages are taken in.
+// maxWrites is the number of pending writes above which no messages are accepted.
 const maxWrites = 256
 
 func (s *store) full() bool {
@@ -224,7 +222,7 @@ func (s *store) full() bool {
 	return len(s.writes) > maxWrites
 }
 
-// run writes until ctx ends, and then what is left.
+// run writes until ctx ends, and then the rest.
 func (s *store) run(ctx context.Context) error {
 	for {
 		over := false
@@ -272,9 +270,9 @@ func (s *store) write(all []write) error {
 		}
 		if err != nil {
 			s.mu.Lock()
-			s.writes = append(all[i:], s.writes...) // who waits for them waits on
+			s.writes = append(all[i:], s.writes...) // they remain pending
 			s.mu.Unlock()
-			return fmt.Errorf("keep what is known of the crawl: %w", err)
+			return fmt.Errorf("write the node's data: %w", err)
 		}
 	}
 	return nil

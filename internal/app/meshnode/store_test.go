@@ -14,7 +14,7 @@ import (
 	"kumo/internal/cluster/member/mesh"
 )
 
-// keep writes a record and two chunks, of which one is taken in.
+// keep writes a record and two chunks, one of which is marked as offered.
 func keep(t *testing.T, dir string) (record mesh.RecordVersion, chunks [2]mesh.ChunkID) {
 	t.Helper()
 	s, _, _, err := openStore(vfs.OS, dir, slog.New(slog.DiscardHandler))
@@ -34,7 +34,7 @@ func keep(t *testing.T, dir string) (record mesh.RecordVersion, chunks [2]mesh.C
 	}
 	<-s.flushed()
 	s.putTaken(chunks[0])
-	stop() // what is put is written, nevertheless
+	stop() // pending writes are completed
 	if err := <-over; err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestAStoreKeepsAll(t *testing.T) {
 	}
 }
 
-// A list of seeds that is damaged is forgotten: others have it.
+// A damaged list of seeds is removed; other nodes have it.
 func TestADamagedChunkIsDropped(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -117,7 +117,7 @@ func TestADamagedRecordIsRefused(t *testing.T) {
 	}
 }
 
-// A disk that is full ends the node, and nobody is told that something is durable.
+// A full disk ends the node, and nothing is reported as durable.
 func TestAFullDiskIsAnError(t *testing.T) {
 	t.Parallel()
 	disk := vfstest.NewFaulty(vfs.OS)

@@ -9,14 +9,14 @@ import (
 	"kumo/internal/cluster/member/mesh"
 )
 
-// Links that are dispatched to this node are given to the engine by a few goroutines: each batch waits until it is
-// durable, and batches that wait together share a commit.
+// A few goroutines pass dispatched links to the engine. Each batch waits until it is durable; concurrent batches share
+// a commit.
 const (
-	maxIntakes        = 32   // batches at once
-	maxPendingIntakes = 1024 // that wait beside them; more are refused, and come again
+	maxIntakes        = 32   // concurrent batches
+	maxPendingIntakes = 1024 // waiting ones; further batches are rejected, and sent again
 )
 
-// An intake gives dispatched links to the engine. Any goroutine may use it.
+// An intake passes dispatched links to the engine. It is safe for concurrent use.
 type intake struct {
 	engine *engineRef
 	inbox  *inbox
@@ -72,7 +72,7 @@ func (t *intake) enqueue(ctx context.Context, a mesh.Enqueue) {
 		err = t.risks.recordDone(ctx, data, done)
 	}
 	if err != nil && ctx.Err() == nil {
-		t.log.Debug("links are not taken for now", "host", a.Host, "err", err)
+		t.log.Debug("cannot accept links now", "host", a.Host, "err", err)
 	}
 	t.inbox.send(mesh.Enqueued{ID: a.ID, Done: done, Refused: err != nil})
 }

@@ -9,7 +9,7 @@ import (
 	"kumo/internal/cluster/strategy/balance"
 )
 
-// withBalance has nodes ask a master that pools what waits.
+// withBalance runs nodes with a master that pools pending URLs.
 func withBalance(w *world) {
 	w.mind = func(self strategy.Node) strategy.Strategy {
 		cfg := balance.LAN()
@@ -18,7 +18,7 @@ func withBalance(w *world) {
 	}
 }
 
-// TestBalanceCrawls ends the node that is the master, and lets another join and one leave: nothing is lost.
+// TestBalanceCrawls: the master dies, another node joins, and one leaves; nothing is lost.
 func TestBalanceCrawls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 60, 40)

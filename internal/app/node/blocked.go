@@ -11,20 +11,21 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// Who thinks of blocking something asks all members how much of what waits with them that is. Each counts for itself.
+// To preview the effect of block rules, a user's client asks all members. Each counts its own queue.
 
 type countRequest struct {
 	ID    uint64   `json:"id"`
 	Rules []string `json:"rules"`
 }
 
-// A countReply is what a node has counted; null where it could not.
+// A countReply is a node's count; null if it failed.
 type countReply struct {
 	ID    uint64          `json:"id"`
 	Count json.RawMessage `json:"count"`
 }
 
-// handleCount answers a question, unless one is being answered: who asks does so again. data is this call's own.
+// handleCount answers a request. It ignores the request while another count is running; the client will repeat it. It
+// retains data.
 func (n *Node) handleCount(from strategy.Node, data []byte) {
 	var q countRequest
 	if n.cfg.Blocked == nil || json.Unmarshal(data, &q) != nil || !n.counting.CompareAndSwap(false, true) {
@@ -34,7 +35,7 @@ func (n *Node) handleCount(from strategy.Node, data []byte) {
 		defer n.counting.Store(false)
 		count, err := n.cfg.Blocked(ctx, q.Rules)
 		if err != nil {
-			n.log.Warn("what rules would leave out is not counted", "asked by", from, "err", err)
+			n.log.Warn("cannot count the URLs that block rules would exclude", "asked by", from, "err", err)
 			count = nil
 		}
 		if answer, err := json.Marshal(countReply{q.ID, count}); err == nil {
@@ -43,13 +44,13 @@ func (n *Node) handleCount(from strategy.Node, data []byte) {
 	})
 }
 
-// Counts are what members have counted, in JSON, as their Config's Blocked has it; nil of those who have not answered.
+// Counts are the members' counts in JSON, as returned by Config.Blocked; nil for those that have not answered.
 type Counts map[strategy.Node][]byte
 
-// countRetry is when those are asked again who have not answered.
+// countRetry is the interval between repetitions of a request.
 const countRetry = time.Second
 
-// CountBlocked asks all members what rules would leave out of what waits, until all have answered or ctx ends. It
+// CountBlocked asks all members how many pending URLs the rules would exclude, until all have answered or ctx ends. It
 // receives the bus's messages as CountKnown does.
 func (c Control) CountBlocked(ctx context.Context, b bus.Bus, crawl string, rules []string) (Counts, error) {
 	table, err := c.Table(ctx)

@@ -15,8 +15,8 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// TestBlockedIsCounted asks members that count, one of which cannot, one does not hear, and one is slow: what is not
-// answered in time is not waited for.
+// TestBlockedIsCounted: of the members, one cannot count, one does not receive requests, and one is slow. Late replies
+// are ignored.
 func TestBlockedIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hub, table := inproc.New(1), quorum.Table{}
@@ -71,7 +71,7 @@ func TestBlockedIsCounted(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		mu.Lock()
 		defer mu.Unlock()
-		if counted["b~1"] != 1 || counted["d~1"] != 1 { // though they were asked again meanwhile
+		if counted["b~1"] != 1 || counted["d~1"] != 1 { // despite repeated requests
 			t.Errorf("counted so often: %v", counted)
 		}
 	})

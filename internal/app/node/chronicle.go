@@ -11,10 +11,10 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// EventsKey is where the registry has what has happened to the nodes.
+// EventsKey is the registry key of the nodes' events.
 const EventsKey = "events"
 
-// Chronicle reads what has happened to the nodes, and its revision.
+// Chronicle reads the nodes' events, and their revision.
 func (c Control) Chronicle(ctx context.Context) (chronicle.Chronicle, uint64, error) {
 	e, err := c.Registry.Get(ctx, EventsKey)
 	if err != nil {
@@ -24,8 +24,8 @@ func (c Control) Chronicle(ctx context.Context) (chronicle.Chronicle, uint64, er
 	return all, e.Revision, err
 }
 
-// RecordEvents notes what has happened since somebody has noted it last. It returns bus.ErrStale where another one does so at
-// the same time. silent says of whom nothing is heard; the leases are used up.
+// RecordEvents records the events since the last call of any node. It returns bus.ErrStale if another node does so at
+// the same time. silent reports whether a node has stopped reporting. leases is consumed.
 func (c Control) RecordEvents(ctx context.Context, leases map[strategy.Node]quorum.Lease,
 	silent func(strategy.Node) bool) error {
 	r, nodes, err := c.statusBy(ctx, leases)
@@ -56,7 +56,7 @@ func (c Control) RecordEvents(ctx context.Context, leases map[strategy.Node]quor
 	return err
 }
 
-// Role is what a node is to the others.
+// Role returns the role of the node in the cluster.
 func (s *Status) Role() chronicle.Role {
 	switch {
 	case s.Dead:
@@ -65,14 +65,14 @@ func (s *Status) Role() chronicle.Role {
 		return chronicle.Leaving
 	case s.Member:
 		return chronicle.Member
-	case s.Known > 0: // who is new knows nothing
+	case s.Known > 0: // a new node knows no URLs
 		return chronicle.Left
 	}
 	return chronicle.Joining
 }
 
-// Leader is the name of the member that says that it says whose hosts are. One whose time is over may not know yet:
-// most nodes do.
+// Leader returns the name of the member that is the leader. A former leader may not know that it was replaced, so the
+// reports of the other nodes decide.
 func Leader(nodes []Status) (name string) {
 	said := map[string]int{}
 	for i := range nodes {

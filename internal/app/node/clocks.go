@@ -10,25 +10,25 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// clockCheck compares this node's clock with those of the nodes whose leases it watches, once with each. Nothing depends on
-// it but the times in logs and records.
+// A clockCheck compares this node's clock with those of the nodes whose leases it watches, once per node. Only times in
+// logs and records depend on it.
 type clockCheck struct {
 	mu   sync.Mutex // guards below
 	seen map[strategy.Node]clockState
 }
 
-// A look is how far another node's clock is known.
+// A clockState is the progress of the comparison with one node.
 type clockState uint8
 
 const (
-	stale    clockState = iota // its lease was seen as it was, perhaps for long
-	compared                   // it was seen to change
+	stale    clockState = iota // its lease was seen once; it may be old
+	compared                   // its lease was seen to change
 )
 
-const maxClockSkew = 5 * time.Second // that nobody is told of
+const maxClockSkew = 5 * time.Second // tolerated difference
 
-// renewed is told of a lease. How far the node's clock is ahead of this one's is returned when it is known for the
-// first time, and not small.
+// renewed handles a lease. On a lease's first change, it returns how far the node's clock is ahead of this one's; apart
+// reports whether the difference is large.
 func (c *clockCheck) renewed(e bus.Entry, now time.Time) (of strategy.Node, ahead time.Duration, apart bool) {
 	name, isLease := strings.CutPrefix(e.Key, quorum.LeasePrefix)
 	of = strategy.Node(name)
@@ -47,7 +47,7 @@ func (c *clockCheck) renewed(e bus.Entry, now time.Time) (of strategy.Node, ahea
 	return of, ahead, ahead.Abs() > maxClockSkew
 }
 
-// isFirstChange reports whether a lease is seen to change for the first time.
+// isFirstChange reports whether a lease changes for the first time.
 func (c *clockCheck) isFirstChange(n strategy.Node) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

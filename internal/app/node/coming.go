@@ -11,11 +11,11 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// WaitingPrefix is what keys in the registry begin with that say of a node that it waits for the crawl's start, and
-// from then on that it is about to be a member: it deletes its key when it is one, or ends. The value is a Report.
+// WaitingPrefix is the prefix of the registry keys of nodes that wait for the crawl's start, and then are about to
+// join. A node deletes its key when it is a member, or ends. The value is a Report.
 const WaitingPrefix = "waiting/"
 
-// StrategyDataKey is where the registry has what a person has given the strategy, with the crawl.
+// StrategyDataKey is the registry key of data that a user supplied for the strategy with the crawl.
 const StrategyDataKey = "given"
 
 func (n *Node) watchStrategyData(ctx context.Context) {
@@ -24,11 +24,11 @@ func (n *Node) watchStrategyData(ctx context.Context) {
 	})
 }
 
-// waitingTTL is after how long it is not believed any more that a node waits, its own clock taken for right: its process
-// may have died.
+// waitingTTL is the age after which a waiting node's key is ignored, by the node's own clock: its process may have
+// died.
 const waitingTTL = time.Minute
 
-// IsWaiting reports whether what a node has said of itself under WaitingPrefix is to be believed.
+// IsWaiting reports whether the report of a waiting node is recent enough.
 func (r *Report) IsWaiting() bool { return time.Since(r.Clock) < waitingTTL }
 
 func (n *Node) watchJoining(ctx context.Context) {

@@ -10,8 +10,8 @@ import (
 	"kumo/internal/cluster/desired"
 )
 
-// TestTheFirstHostsWaitForNodesThatCome has a node wait for the crawl's start, and become a member long after the
-// others: it has as many hosts as they have from the beginning. One that dies is not waited for for ever.
+// TestTheFirstHostsWaitForNodesThatCome: a node waits for the crawl's start and becomes a member long after the others.
+// It still gets an equal share of hosts. A dead node is not waited for forever.
 func TestTheFirstHostsWaitForNodesThatCome(t *testing.T) {
 	for _, dies := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// RecordKey is where the registry has the crawl's Record.
+// RecordKey is the registry key of the crawl's record.
 const RecordKey = "crawl"
 
 const (
@@ -25,13 +25,13 @@ const (
 	scopeSeedsPrefix = "roots/"
 )
 
-// A Control changes and reads a crawl's record. It needs no node.
+// A Control reads and changes a crawl's record. It does not need a node.
 type Control struct {
 	Registry bus.Registry
-	By       string // who changes it, as the record notes
+	By       string // the author, for the record's history
 }
 
-// Record reads the record, and its revision; 0 if there is none yet.
+// Record reads the record and its revision; 0 if there is none yet.
 func (c Control) Record(ctx context.Context) (desired.Record, uint64, error) {
 	e, err := c.Registry.Get(ctx, RecordKey)
 	if err != nil {
@@ -50,7 +50,8 @@ func (c Control) write(ctx context.Context, r desired.Record, rev uint64) error 
 	return err
 }
 
-// change changes the record until that is done, or ctx ends. What f changes may be changed already: by an earlier try.
+// change changes the record, with retries until ctx ends. f may see a record to which an earlier attempt has already
+// applied it.
 func (c Control) change(ctx context.Context, f func(*desired.Record) error) error {
 	for again := 50 * time.Millisecond; ; again = min(2*again, 2*time.Second) {
 		r, rev, err := c.Record(ctx)
@@ -69,8 +70,8 @@ func (c Control) change(ctx context.Context, f func(*desired.Record) error) erro
 	}
 }
 
-// retryError is why something is not done when ctx has ended: ctx's own error if somebody wanted that, else what was in the
-// way until then.
+// retryError returns the error to report when ctx has ended: ctx's own error after a cancellation, otherwise that of
+// the last attempt.
 func retryError(ctx context.Context, err error) error {
 	switch cause := context.Cause(ctx); {
 	case !errors.Is(cause, context.DeadlineExceeded):
@@ -81,8 +82,8 @@ func retryError(ctx context.Context, err error) error {
 	return err
 }
 
-// Start lets the crawl begin with seeds, or go on. The settings are those of the first start; of a later one the given
-// ones are changed, which must be some that nodes look up in the record while they run.
+// Start starts the crawl with seeds, or resumes it. The settings are those of the first start. A later start may only
+// change settings that nodes read from the record while they run.
 func (c Control) Start(ctx context.Context, settings map[string][]string, seeds []string) error {
 	if err := c.AddSeeds(ctx, slices.Values(seeds)); err != nil {
 		return err
@@ -96,7 +97,7 @@ func (c Control) Start(ctx context.Context, settings map[string][]string, seeds 
 	})
 }
 
-// SetStrategyData gives the strategy something, before the crawl is started: what was given is replaced.
+// SetStrategyData stores data for the strategy before the crawl is started. It replaces earlier data.
 func (c Control) SetStrategyData(ctx context.Context, data []byte) error {
 	for {
 		e, err := c.Registry.Get(ctx, StrategyDataKey)
@@ -109,8 +110,8 @@ func (c Control) SetStrategyData(ctx context.Context, data []byte) error {
 	}
 }
 
-// Tune changes settings of a crawl that was started: those that f returns, which is told the record and may be called
-// again. One without values is left out from now on.
+// Tune changes settings of a started crawl to those that f returns. f receives the record and may be called again. A
+// setting without values is removed.
 func (c Control) Tune(ctx context.Context, f func(desired.Record) (map[string][]string, error)) error {
 	return c.change(ctx, func(r *desired.Record) error {
 		if r.Settings == nil {
@@ -125,7 +126,7 @@ func (c Control) Tune(ctx context.Context, f func(desired.Record) (map[string][]
 	})
 }
 
-// Set changes the state: to desired.Paused, Running (of one that is paused), or Stopping.
+// Set changes the state to desired.Paused, desired.Running (if it is paused) or desired.Stopping.
 func (c Control) Set(ctx context.Context, to desired.State) error {
 	return c.change(ctx, func(r *desired.Record) error {
 		if err := r.Set(to); err != nil {
@@ -136,7 +137,7 @@ func (c Control) Set(ctx context.Context, to desired.State) error {
 	})
 }
 
-// StopAtLimit stops a crawl that runs because it has the pages it was to have.
+// StopAtLimit stops a running crawl that has reached its page limit.
 func (c Control) StopAtLimit(ctx context.Context) error {
 	return c.change(ctx, func(r *desired.Record) error { r.StopAtLimit(); return nil })
 }
@@ -159,8 +160,7 @@ func (c Control) Add(ctx context.Context, seeds []string) error {
 	})
 }
 
-// AddSeeds puts seeds where all nodes find them, whatever the crawl's state, chunk by chunk: there may be more of them than
-// fit into memory.
+// AddSeeds stores seeds for all nodes in chunks, in any state of the crawl. There may be more than fit into memory.
 func (c Control) AddSeeds(ctx context.Context, seeds iter.Seq[string]) error {
 	for lines := range desired.SeedLists(seeds) {
 		if err := c.addChunk(ctx, lines); err != nil {
@@ -170,8 +170,8 @@ func (c Control) AddSeeds(ctx context.Context, seeds iter.Seq[string]) error {
 	return nil
 }
 
-// addChunk puts a chunk behind those there are, then counts it. What is there and is not counted was left by one who
-// died in between; it is counted, too.
+// addChunk stores a chunk under the next number and counts it. If that number is taken but not counted, its author
+// failed in between; it is then counted, too.
 func (c Control) addChunk(ctx context.Context, lines string) error {
 	for {
 		r, _, err := c.Record(ctx)
@@ -192,7 +192,7 @@ func (c Control) addChunk(ctx context.Context, lines string) error {
 			if err := c.countChunk(ctx, number); err != nil {
 				return err
 			}
-			if string(e.Value) == lines { // an earlier try of this one, or the very same
+			if string(e.Value) == lines { // stored by an earlier attempt, or identical
 				return nil
 			}
 			continue
@@ -203,7 +203,7 @@ func (c Control) addChunk(ctx context.Context, lines string) error {
 	}
 }
 
-// countChunk makes the record say that there is a chunk. A crawl that was done has something to do again once it is started.
+// countChunk counts a chunk in the record. A finished crawl then has work again once it is started.
 func (c Control) countChunk(ctx context.Context, number uint64) error {
 	return c.change(ctx, func(r *desired.Record) error {
 		r.Seeds = max(r.Seeds, number+1)
@@ -213,6 +213,6 @@ func (c Control) countChunk(ctx context.Context, number uint64) error {
 
 func seedsKey(chunk uint64) string { return seedsPrefix + strconv.FormatUint(chunk, 10) }
 
-// PlaceKey is where the registry has the place of a node's record files: its URL, with the options by which it is
-// reached. There is none where they stay on the node's disk. It goes with the node's log.
+// PlaceKey returns the registry key of the storage location of a node's record files: its URL with connection options.
+// The key does not exist if the files stay on the node's disk. It is deleted with the node's log.
 func PlaceKey(n strategy.Node) string { return "places/" + string(n) }

@@ -11,7 +11,7 @@ import (
 	"kumo/internal/cluster/strategy/hub"
 )
 
-// withHub has nodes ask a control unit, each of which reaches two thirds of the hosts.
+// withHub runs nodes with a control unit. Each node reaches two thirds of the hosts.
 func withHub(w *world) {
 	w.mind = func(self strategy.Node) strategy.Strategy {
 		cfg := hub.LAN()
@@ -39,7 +39,7 @@ func TestHubCrawls(t *testing.T) {
 				wrong++
 			}
 		}
-		if few := 800 / 27 * 3; wrong > few { // a host of 27 is reached by nobody
+		if few := 800 / 27 * 3; wrong > few { // one of 27 hosts is reached by no node
 			t.Errorf("%d of 800 pages were fetched by nodes that do not reach their hosts", wrong)
 		}
 	})
@@ -47,7 +47,7 @@ func TestHubCrawls(t *testing.T) {
 
 func TestHubOverABusThatLosesAndDelays(t *testing.T) { overABadBus(t, 0.3, withHub) }
 
-// TestWhoJoinsLateGetsHosts has a node join when all hosts are owned, and a page leads to no new one.
+// TestWhoJoinsLateGetsHosts: a node joins when all hosts are owned and no new ones are found.
 func TestWhoJoinsLateGetsHosts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 60, 200)
@@ -67,7 +67,7 @@ func TestWhoJoinsLateGetsHosts(t *testing.T) {
 	})
 }
 
-// TestTheControlUnitDies ends the node that is the control unit, and another that comes in its place leaves.
+// TestTheControlUnitDies: the control unit dies, and its successor leaves.
 func TestTheControlUnitDies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 100, 80)

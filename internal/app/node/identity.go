@@ -15,30 +15,30 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// An Identity is who a node is for as long as it has its state.
+// An Identity identifies a node for as long as it has its state.
 type Identity struct {
 	Name        string `json:"name"`
-	Incarnation string `json:"life"`   // tells apart the lives under one name
-	Joined      bool   `json:"joined"` // it was, or was about to be, a member
+	Incarnation string `json:"life"`   // distinguishes nodes that use the same name one after the other
+	Joined      bool   `json:"joined"` // it was a member, or about to be one
 }
 
-// publicKeyLength is how long a life is that is a node's public key.
+// publicKeyLength is the length of an incarnation that is a node's public key.
 const publicKeyLength = 52
 
-// IsKey reports whether the life is the node's public key: it is a node of a crawl without a centre.
+// IsKey reports whether the incarnation is the node's public key, as in a mesh crawl.
 func (i Identity) IsKey() bool { return len(i.Incarnation) == publicKeyLength }
 
-// Node is the identity as others know it.
+// Node returns the identity's name in the cluster.
 func (i Identity) Node() strategy.Node { return strategy.Node(i.Name + "~" + i.Incarnation) }
 
 var unsafeInWords = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
 
-// CrawlWord is a crawl's name as the cluster has it: one word.
+// CrawlWord converts a crawl's name to a single word, for the cluster.
 func CrawlWord(name string) string { return unsafeInWords.ReplaceAllString(name, "-") }
 
 const maxIdentity = 1 << 20 // bytes of the file
 
-// OpenIdentity reads who a folder's node is from a file, and makes it one if it is nobody yet. A folder belongs to one
+// OpenIdentity reads the identity of a folder's node from a file, or creates one. A folder cannot change its node's
 // name.
 func OpenIdentity(disk vfs.FS, file, name string) (Identity, error) {
 	var id Identity
@@ -51,20 +51,20 @@ func OpenIdentity(disk vfs.FS, file, name string) (Identity, error) {
 		}
 		return id, id.Save(disk, file)
 	case err != nil:
-		return id, fmt.Errorf("read who this node is: %w", err)
+		return id, fmt.Errorf("read this node's identity: %w", err)
 	}
 	switch err = json.Unmarshal(data, &id); {
 	case err != nil:
-		return id, fmt.Errorf("read who this node is from %s: %w", file, err)
+		return id, fmt.Errorf("read this node's identity from %s: %w", file, err)
 	case name != "" && id.Name != name:
-		return id, fmt.Errorf("the folder belongs to the node %q: call this one the same, or give it another folder", id.Name)
+		return id, fmt.Errorf("the folder belongs to the node %q: use the same name or another folder", id.Name)
 	}
 	return id, id.check()
 }
 
 func (i Identity) check() error {
 	if i.Name == "" || strings.Contains(i.Name, "~") {
-		return fmt.Errorf("a node cannot be called %q: its name is a word of letters, digits, - and _", i.Name)
+		return fmt.Errorf("%q is not a valid node name: use letters, digits, - and _", i.Name)
 	}
 	return bus.CheckNode(i.Node())
 }
@@ -76,10 +76,10 @@ func (i Identity) Save(disk vfs.FS, file string) error {
 		return err
 	}
 	if err := disk.MkdirAll(filepath.Dir(file)); err != nil {
-		return fmt.Errorf("write who this node is: %w", err)
+		return fmt.Errorf("write this node's identity: %w", err)
 	}
 	if err := vfs.Replace(disk, file, append(data, '\n')); err != nil {
-		return fmt.Errorf("write who this node is: %w", err)
+		return fmt.Errorf("write this node's identity: %w", err)
 	}
 	return nil
 }

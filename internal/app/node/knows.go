@@ -14,44 +14,44 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// Who adds URLs asks all members which of them are known already. Each answers for the hosts that it owns.
+// To count known URLs, a user's client asks all members. Each answers for the hosts that it owns.
 
 type knownRequest struct {
 	ID   uint64   `json:"id"`
 	URLs []string `json:"urls"`
 }
 
-// A knownReply has a letter for each URL of a question.
+// A knownReply has a letter for each URL of a request.
 type knownReply struct {
 	ID      uint64 `json:"id"`
 	Letters string `json:"say"`
-	Links   int    `json:"links,omitempty"` // where one URL was asked about: that wait for its host's owner to be known
+	Links   int    `json:"links,omitempty"` // for a request with one URL: links that wait until its host has an owner
 }
 
 // The letters.
 const (
-	replyNotOwner = '-' // the host is not the node's
+	replyNotOwner = '-' // another node owns the host, or none
 	replyNew      = 'n'
 	replyKnown    = 'k'
 )
 
-// maxKnownURLs is how many URLs a question may have.
+// maxKnownURLs is the maximum number of URLs in a request.
 const maxKnownURLs = 256
 
-// handleKnown answers a question. data is this call's own.
+// handleKnown answers a request. It retains data.
 func (n *Node) handleKnown(from strategy.Node, data []byte) {
 	var q knownRequest
 	if n.cfg.IsKnown == nil || json.Unmarshal(data, &q) != nil || len(q.URLs) > maxKnownURLs {
 		return
 	}
-	n.driver.InLane("know", "say which URLs are known", func(context.Context) error {
+	n.driver.InLane("know", "look up known URLs", func(context.Context) error {
 		a := knownReply{ID: q.ID, Letters: string(bytes.Repeat([]byte{replyNotOwner}, len(q.URLs)))}
 		say := []byte(a.Letters)
 		for i, url := range q.URLs {
 			mine, known, err := n.cfg.IsKnown(url)
 			switch {
 			case err != nil:
-				n.log.Debug("whether a URL is known is not found", "url", url, "err", err)
+				n.log.Debug("cannot look up whether a URL is known", "url", url, "err", err)
 			case mine && known:
 				say[i] = replyKnown
 			case mine:
@@ -69,26 +69,26 @@ func (n *Node) handleKnown(from strategy.Node, data []byte) {
 	})
 }
 
-// Known is what is known of URLs that are to be added.
+// Known counts how many of the URLs are known.
 type Known struct {
 	New, Known int
-	Unsure     int // nobody has answered for them in time
+	Unsure     int // without an answer in time
 }
 
-// CountKnown asks the members of a crawl which of the URLs they know, until ctx ends. It receives the bus's messages
-// meanwhile, which nobody else may.
+// CountKnown asks the members of a crawl which of the URLs they know, until ctx ends. It receives the bus's messages,
+// which no other code may receive at the same time.
 func (c Control) CountKnown(ctx context.Context, b bus.Bus, crawl string, urls []string) (k Known, err error) {
 	table, err := c.Table(ctx)
 	if err != nil {
 		return k, err
 	}
-	if len(table.Members) == 0 { // nobody has ever begun
+	if len(table.Members) == 0 { // no node has ever started
 		return c.amongSeeds(ctx, urls)
 	}
 	return pollMembers(ctx, b, crawl, table.Members, urls).known(), nil
 }
 
-// Table reads the table of members; an empty one where there is none yet.
+// Table reads the table of members; it is empty if there is none yet.
 func (c Control) Table(ctx context.Context) (*quorum.Table, error) {
 	e, err := c.Registry.Get(ctx, quorum.TableKey)
 	if err != nil || e.Value == nil {
@@ -97,15 +97,15 @@ func (c Control) Table(ctx context.Context) (*quorum.Table, error) {
 	return quorum.ParseTable(e.Value)
 }
 
-// PendingLinks are those that wait until it is known whose their host is.
+// Links counts links that wait until their host has an owner.
 type Links struct {
 	Links  int
-	Nodes  int // that have them
+	Nodes  int // with such links
 	Silent int // nodes that have not answered
 }
 
-// CountLinks asks the members of a crawl how many links wait for a URL's host, or for the slice of it that the URL is in,
-// to be somebody's. It receives the bus's messages as CountKnown does.
+// CountLinks asks the members of a crawl how many links wait until the URL's host or slice has an owner. It receives
+// the bus's messages as CountKnown does.
 func (c Control) CountLinks(ctx context.Context, b bus.Bus, crawl, url string) (l Links, err error) {
 	table, err := c.Table(ctx)
 	if err != nil || len(table.Members) == 0 {
@@ -118,13 +118,13 @@ func (c Control) CountLinks(ctx context.Context, b bus.Bus, crawl, url string) (
 	return said.links, nil
 }
 
-// knownRetry is when those are asked again who have not answered.
+// knownRetry is the interval between repetitions of a request.
 const knownRetry = 300 * time.Millisecond
 
-// knownReplies is what members have said of URLs.
+// knownReplies collects the members' replies.
 type knownReplies struct {
 	poll    *poll
-	letters map[uint64][]byte // by question: one for each URL
+	letters map[uint64][]byte // by request: one letter per URL
 	links   Links
 }
 
@@ -134,7 +134,7 @@ func pollMembers(ctx context.Context, b bus.Bus, crawl string, members []strateg
 	for part := range slices.Chunk(urls, maxKnownURLs) {
 		q := knownRequest{rand.Uint64(), part}
 		s.letters[q.ID] = bytes.Repeat([]byte{replyNotOwner}, len(part))
-		_ = s.poll.put(q.ID, q, members) // plain fields
+		_ = s.poll.put(q.ID, q, members) // cannot fail: plain fields only
 	}
 	s.poll.run(ctx, b, crawl)
 	return s
@@ -158,7 +158,7 @@ func (s *knownReplies) take(id uint64, _ strategy.Node, data []byte) bool {
 	return true
 }
 
-// currentView sums up the letters, once the poll is over.
+// known counts the letters when the poll is over.
 func (s *knownReplies) known() (k Known) {
 	for id, letters := range s.letters {
 		open := len(s.poll.silent(id)) > 0
@@ -166,7 +166,7 @@ func (s *knownReplies) known() (k Known) {
 			switch {
 			case letter == replyKnown:
 				k.Known++
-			case letter == replyNew, !open: // all have answered, and the host is nobody's
+			case letter == replyNew, !open: // all have answered, and the host has no owner
 				k.New++
 			default:
 				k.Unsure++
@@ -176,10 +176,10 @@ func (s *knownReplies) known() (k Known) {
 	return k
 }
 
-// maxEarlierChunks is how many chunks of seeds are looked at for those that are given again.
+// maxEarlierChunks is the number of chunks of seeds that are searched for duplicates.
 const maxEarlierChunks = 64
 
-// amongSeeds looks among the seeds that wait for a crawl's start.
+// amongSeeds searches the seeds of a crawl that was not started yet.
 func (c Control) amongSeeds(ctx context.Context, urls []string) (k Known, err error) {
 	r, _, err := c.Record(ctx)
 	if err != nil {

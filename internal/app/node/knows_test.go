@@ -10,7 +10,7 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// TestNothingIsWaitedFor: who asks about no URL has the answer at once.
+// TestNothingIsWaitedFor: a request without URLs is answered at once.
 func TestNothingIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -23,7 +23,7 @@ func TestNothingIsWaitedFor(t *testing.T) {
 	})
 }
 
-// A nobodysBus carries no message.
+// A nobodysBus delivers no messages.
 type nobodysBus struct{ bus.Bus }
 
 func (nobodysBus) Receive(ctx context.Context, _ func(strategy.Node, []byte)) error {

@@ -30,31 +30,31 @@ func (n *Node) handleMessage(ctx context.Context, from strategy.Node, data []byt
 	}
 }
 
-// maxRefused bounds how many senders are remembered whose messages were refused.
+// maxRefused limits the number of remembered senders of rejected messages.
 const maxRefused = 1000
 
-// refuse says once that another node speaks otherwise.
+// refuse logs once per node that its messages are rejected.
 func (n *Node) refuse(from strategy.Node, err error) {
 	if n.refused[from] || len(n.refused) >= maxRefused {
 		return
 	}
 	n.refused[from] = true
-	n.log.Warn("messages of a node are refused", "from", from, "why", err)
+	n.log.Warn("the messages of a node are rejected", "from", from, "why", err)
 }
 
-// Protocol is the version of all that nodes say to each other.
+// Protocol is the version of the protocol between nodes.
 const Protocol = 3
 
-// A message between nodes is a byte for the version of all that nodes say to each other, one for the kind, the crawl's
-// name with its length before it, and what the kind has to say.
+// A message between nodes consists of a byte for the protocol version, a byte for the kind, the crawl's name preceded
+// by its length, and the body.
 const version = Protocol
 
-// The kinds of messages that are none of a driver's.
+// The kinds of messages besides those of the driver.
 const (
-	kindKnownRequest = 'k' // do you know these URLs?
+	kindKnownRequest = 'k' // which of these URLs are known?
 	kindKnownReply   = 'w' // the answer
 
-	kindCountRequest = 'b' // how much of what waits would these rules leave out?
+	kindCountRequest = 'b' // how many pending URLs would these rules exclude?
 	kindCountReply   = 'B' // the answer
 )
 
@@ -65,19 +65,19 @@ func envelope(crawl string, kind byte, data []byte) []byte {
 	return append(append(msg, crawl...), data...)
 }
 
-// openEnvelope reads an envelope. data is a part of msg.
+// openEnvelope decodes an envelope. data aliases msg.
 func openEnvelope(msg []byte, crawl string) (kind byte, data []byte, err error) {
 	if len(msg) < 3 || msg[0] != version {
-		return 0, nil, fmt.Errorf("it begins with %q, and this kumo understands messages of version %d",
+		return 0, nil, fmt.Errorf("it begins with %q, but this kumo uses protocol version %d",
 			msg[:min(len(msg), 2)], version)
 	}
 	size, n := binary.Uvarint(msg[2:])
 	if n <= 0 || size > uint64(len(msg)-2-n) {
-		return 0, nil, fmt.Errorf("it has %d bytes and ends early", len(msg))
+		return 0, nil, fmt.Errorf("it is truncated to %d bytes", len(msg))
 	}
 	rest := msg[2+n:]
 	if name := string(rest[:size]); name != crawl {
-		return 0, nil, fmt.Errorf("it is of the crawl %q, and this node's is %q", name, crawl)
+		return 0, nil, fmt.Errorf("it belongs to the crawl %q; this node's is %q", name, crawl)
 	}
 	return msg[1], rest[size:], nil
 }

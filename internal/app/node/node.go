@@ -37,16 +37,16 @@ import (
 )
 
 var (
-	// ErrLost says that this node was given up for dead: others have what it held. Its state is worth nothing any more,
-	// and its process may begin again as another node.
-	ErrLost = errors.New("this node was given up for dead: what it held belongs to others now")
-	// ErrLeft says that the node has handed over all it had, as it was asked to.
+	// ErrLost means that the other nodes declared this node dead and took over its data. Its state is useless, but the
+	// process may restart as another node.
+	ErrLost = errors.New("this node was declared dead; other nodes have taken over its data")
+	// ErrLeft means that the node has transferred all its data to others, on request.
 	ErrLeft = errors.New("the node has left the cluster")
-	// ErrStopped says that the crawl was stopped for all nodes. It can go on later.
+	// ErrStopped means that the crawl was stopped on all nodes. It can be resumed.
 	ErrStopped = errors.New("the crawl was stopped")
 )
 
-// EndReason says in a few words how a node's run ended that its part of the crawl has ended.
+// EndReason returns the reason for the end of a node's run in a few words.
 func EndReason(err error) string {
 	switch {
 	case errors.Is(err, policy.ErrLimit):
@@ -56,40 +56,40 @@ func EndReason(err error) string {
 	case errors.Is(err, ErrLeft):
 		return "left"
 	case errors.Is(err, ErrLost):
-		return "given up by the other nodes"
+		return "declared dead by the other nodes"
 	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
 		return "interrupted"
 	}
 	return "failed"
 }
 
-// Config is what a node is made of.
+// Config configures a Node.
 type Config struct {
 	Crawl    string // its name
 	Identity Identity
-	Member   member.Member     // that has not begun
-	Strategy strategy.Strategy // that decides host by host; nil if it is a Placer
+	Member   member.Member     // not started yet
+	Strategy strategy.Strategy // if it decides host by host; nil for a Placer
 	Timing   member.Timing
 
 	Bus         bus.Bus
 	Engine      Engine
 	Router      *Router
 	FailedNodes driver.FailedNodes
-	SaveJoined  func() error   // notes durably that the identity is a member's from now on
-	Figures     func() Figures // what the lease tells others of this node; may be nil
-	Work        func() Work    // what the node has done, for its strategy; quick, and the loop's to call; may be nil
-	// whether a host is this node's, and its URL was met before; may be nil
+	SaveJoined  func() error   // durably records that the identity is a member from now on
+	Figures     func() Figures // reported in the lease; may be nil
+	Work        func() Work    // completed work, for the strategy; called by the loop, must not block; may be nil
+	// IsKnown reports whether the node owns a URL's host, and whether it knows the URL; may be nil.
 	IsKnown func(url string) (mine, known bool, err error)
-	// how many links to a URL's host, or slice, wait until it is known whose that is; may be nil
+	// PendingLinks returns the number of links that wait until the URL's host or slice has an owner; may be nil.
 	PendingLinks func(url string) int
-	// counts what rules would leave out of what waits here, in JSON, within a few seconds; may be nil
+	// Blocked counts this node's pending URLs that rules would exclude, in JSON, within a few seconds; may be nil.
 	Blocked func(ctx context.Context, rules []string) ([]byte, error)
-	// called with the settings of the crawl's record when it is told, and when they change; may be nil
+	// ApplySettings is called with the settings of the crawl's record at the start and after each change; may be nil.
 	ApplySettings func(settings map[string][]string)
-	// called when the node ends, before it waits for what is under way; may be nil
+	// OnEnd is called when the node ends, before it waits for running tasks; may be nil.
 	OnEnd   func()
 	Version string // of kumo
-	Address string // where this node can be asked; may be empty
+	Address string // of this node's API; may be empty
 	Log     *slog.Logger
 }
 
@@ -99,22 +99,22 @@ type Node struct {
 	self strategy.Node
 	log  *slog.Logger
 
-	calls      chan func()   // done by the loop, in order, before the driver's next step
-	wake       *time.Timer   // of the driver's
-	leaseTimer *time.Timer   // for the lease's end
-	leave      chan struct{} // closed when the node is to leave
-	kick       chan struct{} // the pump's
+	calls      chan func()   // run by the loop in order, before the driver's next step
+	wake       *time.Timer   // the driver's
+	leaseTimer *time.Timer   // fires at the lease's end
+	leave      chan struct{} // closed by Leave
+	kick       chan struct{} // triggers the pump
 	once       sync.Once
 	stop       context.CancelCauseFunc
 	tasks      *tasks
 	watch      *watches
 	record     *recordWatcher
 	driver     *driver.Driver
-	counting   atomic.Bool            // for who has asked
-	refused    map[strategy.Node]bool // senders of messages; the receiving goroutine's
+	counting   atomic.Bool            // for another node or a client
+	refused    map[strategy.Node]bool // senders of rejected messages; belongs to the receiving goroutine
 }
 
-// New makes a node.
+// New creates a node.
 func New(cfg Config) *Node {
 	n := &Node{cfg: cfg, self: cfg.Identity.Node(), log: cfg.Log, calls: make(chan func(), maxCalls),
 		leave: make(chan struct{}), kick: make(chan struct{}, 1), refused: map[strategy.Node]bool{}}
@@ -136,14 +136,16 @@ func New(cfg Config) *Node {
 	return n
 }
 
-// NewScopeSeed has other nodes take in scope what a seed redirects to. It is the engine's to call, and quick.
+// NewScopeSeed shares the redirect target of a seed, which all nodes add to their scope. It is called by the engine and
+// does not block.
 func (n *Node) NewScopeSeed(url string) { n.record.addScopeSeed(url) }
 
-// Leave asks the node to hand over all it has, and to leave. Run returns ErrLeft then.
+// Leave starts the transfer of all data to other nodes. Run then returns ErrLeft.
 func (n *Node) Leave() { n.once.Do(func() { close(n.leave) }) }
 
-// Run is a member's life. The engine's Run goes on beside it, and has begun; it is paused until the crawl's record says
-// otherwise. Run returns nil when the crawl is done, one of this package's errors, the error that ended it, or ctx's.
+// Run runs the member while the engine's Run, which has started, runs concurrently. The engine is paused until the
+// crawl's record allows it to run. Run returns nil when the crawl is done, one of this package's errors, the first
+// other error, or ctx's.
 func (n *Node) Run(ctx context.Context) error {
 	defer n.driver.Close()
 	ctx, n.stop = context.WithCancelCause(ctx)
@@ -151,7 +153,7 @@ func (n *Node) Run(ctx context.Context) error {
 	defer n.tasks.all.Wait()
 	defer n.stop(nil)
 	defer n.cfg.OnEnd()
-	defer n.cfg.Router.publish(nil) // no request is begun any more
+	defer n.cfg.Router.publish(nil) // blocks new requests
 	n.wake = time.NewTimer(time.Hour)
 	defer n.wake.Stop()
 	n.leaseTimer = time.NewTimer(time.Hour)
@@ -164,7 +166,7 @@ func (n *Node) Run(ctx context.Context) error {
 	}
 	n.record.start()
 	err := n.loop(ctx)
-	if n.record.endErr != nil { // whatever has come in between
+	if n.record.endErr != nil { // it takes precedence over later errors
 		err = n.record.endErr
 	}
 	if errors.Is(err, errDone) {
@@ -173,7 +175,7 @@ func (n *Node) Run(ctx context.Context) error {
 	return err
 }
 
-// members is how many nodes there are; at least this one.
+// members returns the number of members, at least 1.
 func (n *Node) members() int {
 	return max(len(n.cfg.Member.Members().Members), 1)
 }
@@ -184,7 +186,7 @@ func (n *Node) fail(err error) {
 	}
 }
 
-// maxCalls is how many calls are done between two steps of the driver, at most.
+// maxCalls is the capacity of Node.calls.
 const maxCalls = 256
 
 func (n *Node) loop(ctx context.Context) error {
@@ -226,21 +228,21 @@ func (n *Node) load() strategy.Load {
 		Pages: w.Pages, Enqueued: w.NewURLs, Bytes: w.Bytes, CPU: w.CPU, Machine: w.Machine}
 }
 
-// leaseExpired breaks off what is under way if the lease has not been renewed: others wait for its end and a margin, not for
-// a slow server.
+// leaseExpired aborts requests if the lease was not renewed: other nodes only wait for its end and a margin, not for
+// slow servers.
 func (n *Node) leaseExpired() {
 	if until := n.cfg.Router.Until(); !wait.IsAfter(until, time.Now()) {
-		n.log.Warn("the lease has ended, and could not be renewed: nothing is fetched until it is")
+		n.log.Warn("the lease has expired and could not be renewed: nothing is fetched until it is")
 		n.cfg.Engine.Interrupt()
 	}
 }
 
-// postEvent tells the member something, by who is not the loop.
+// postEvent passes an event to the member from another goroutine than the loop.
 func (n *Node) postEvent(ctx context.Context, e member.Event) {
 	n.call(ctx, func() { n.driver.AddEvent(e) })
 }
 
-// call has the loop do something. Who is not the loop may wait for it.
+// call runs f in the loop. Only other goroutines may call it.
 func (n *Node) call(ctx context.Context, f func()) {
 	select {
 	case n.calls <- f:
@@ -255,15 +257,15 @@ func (n *Node) receive(ctx context.Context) {
 	}
 }
 
-// An Engine is what a node needs of a crawl.Engine that runs. Its methods may be called by many goroutines at once.
+// An Engine is the part of a running crawl.Engine that a node uses. Its methods are called concurrently.
 type Engine interface {
 	driver.Engine
-	// AddSeeds takes seeds in: all into scope, and those to be fetched of whose hosts take is true. It returns when that
-	// is durable.
+	// AddSeeds adds all seeds to the scope, and enqueues those for whose hosts take is true. It returns when this is
+	// durable.
 	AddSeeds(ctx context.Context, seeds []weburl.URL, take func(host string) bool) error
-	AddScopeSeed(u weburl.URL) error // takes in scope what a seed has redirected to
+	AddScopeSeed(u weburl.URL) error // adds the redirect target of a seed to the scope
 	Pause(on bool)
-	Interrupt()  // breaks off all requests under way
-	Share(n int) // so many nodes crawl
-	Finish()     // ends the run once nothing waits
+	Interrupt()  // aborts all requests in progress
+	Share(n int) // sets the number of crawling nodes
+	Finish()     // ends the run when no URLs are pending
 }

@@ -25,7 +25,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// ends waits for nodes to end, and says how they should.
+// ends waits for nodes to end with the expected error.
 func ends(t *testing.T, want error, nodes ...*testNode) {
 	t.Helper()
 	late := time.After(time.Hour)
@@ -41,7 +41,7 @@ func ends(t *testing.T, want error, nodes ...*testNode) {
 	}
 }
 
-// eventually waits until something is so.
+// eventually waits until a condition holds.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for range 36000 {
@@ -63,7 +63,7 @@ func together(t *testing.T, w *world, names ...string) (nodes []*testNode) {
 	return nodes
 }
 
-// settled waits until the table has so many members, and is settled.
+// settled waits until the table has the given number of members, and is settled.
 func (w *world) settled(members int) {
 	w.t.Helper()
 	eventually(w.t, "the table is settled", func() bool {
@@ -104,7 +104,7 @@ func TestThreeNodesCrawlAWeb(t *testing.T) {
 
 func TestABusThatLosesAndDelays(t *testing.T) { overABadBus(t, 0.1, func(*world) {}) }
 
-// overABadBus crawls over a bus that loses a share of the messages; the third of three nodes comes late.
+// overABadBus crawls over a bus that loses a share of the messages; the third of three nodes joins late.
 func overABadBus(t *testing.T, drop float64, prepare func(*world)) {
 	for seed := range uint64(3) {
 		synctest.Test(t, func(t *testing.T) {
@@ -146,7 +146,7 @@ func TestANodeDiesAndComesAnew(t *testing.T) {
 	})
 }
 
-// Who cannot fold an estate, for want of room perhaps, tries again, and does not die of it.
+// A node that cannot recover a failed node's state, for example on a full disk, tries again and does not end.
 func TestAnEstateIsFoldedLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 40, 20)
@@ -195,10 +195,10 @@ func TestANodeLeaves(t *testing.T) {
 	})
 }
 
-// A node that is cut off stops; when it is back, others have what it held, and it learns so.
+// A disconnected node stops. When it reconnects, it learns that other nodes have taken over its hosts.
 func TestANodeIsCutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 40, 200) // it outlasts the lease: or the node may hear first that the crawl is done
+		w := newWorld(t, 40, 200) // long enough for the lease to end before the crawl is done
 		nodes := together(t, w, "a", "b", "c")
 		a, b, c := nodes[0], nodes[1], nodes[2]
 		must(t, w.control.Start(t.Context(), nil, w.seeds(3)))

@@ -45,8 +45,8 @@ func TestEnvelopes(t *testing.T) {
 	for bad, why := range map[string]string{
 		"":                                  v,
 		"\x01l\x05crawl":                    v,
-		string(msg[:5]):                     "ends early",
-		this + "l\xff\xff\xff\xff\xff\xff":  "ends early",
+		string(msg[:5]):                     "truncated",
+		this + "l\xff\xff\xff\xff\xff\xff":  "truncated",
 		string(envelope("other", 'l', nil)): `crawl "other"`,
 	} {
 		if _, _, err := openEnvelope([]byte(bad), "crawl"); err == nil || !strings.Contains(err.Error(), why) {
@@ -101,12 +101,12 @@ func TestClocksAreCompared(t *testing.T) {
 		want  time.Duration
 		apart bool
 	}{
-		{lease("a", now.Add(-time.Hour)), 0, false}, // it may be an hour old
+		{lease("a", now.Add(-time.Hour)), 0, false}, // possibly an hour old
 		{lease("a", now.Add(time.Second)), time.Second, false},
-		{lease("a", now.Add(time.Hour)), 0, false}, // it was compared
+		{lease("a", now.Add(time.Hour)), 0, false}, // already compared
 		{lease("b", now), 0, false},
 		{lease("b", now.Add(-time.Minute)), -time.Minute, true},
-		{lease("b", now.Add(-time.Minute)), 0, false}, // it was told
+		{lease("b", now.Add(-time.Minute)), 0, false}, // already reported
 		{bus.Entry{Key: "table"}, 0, false},
 	} {
 		if _, ahead, apart := c.renewed(step.e, now); apart != step.apart || ahead != step.want {

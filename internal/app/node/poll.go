@@ -12,17 +12,17 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// A poll asks members questions until all have answered. It asks again those who have not: messages are lost, and the
-// first answer may come before it can be heard.
+// A poll sends requests to members until all have answered. It repeats requests, because messages may be lost, and the
+// first reply may arrive before the poll receives.
 type poll struct {
 	kind, answer byte // of messages
 	every        time.Duration
 	questions    map[uint64][]byte
-	accept       func(id uint64, from strategy.Node, data []byte) bool // an answer; false: it is none. mu is held
+	accept       func(id uint64, from strategy.Node, data []byte) bool // processes a reply; false: invalid; mu is held
 
 	mu      sync.Mutex                        // guards below
-	pending map[uint64]map[strategy.Node]bool // who has yet to answer, by question
-	ended   chan struct{}                     // closed when all have
+	pending map[uint64]map[strategy.Node]bool // members that have not answered, by request
+	ended   chan struct{}                     // closed when all have answered
 }
 
 func newPoll(kind, answer byte, every time.Duration) *poll {
@@ -30,7 +30,7 @@ func newPoll(kind, answer byte, every time.Duration) *poll {
 		pending: map[uint64]map[strategy.Node]bool{}, ended: make(chan struct{})}
 }
 
-// put adds a question to members, of whom there must be some, before the poll runs.
+// put adds a request to a non-empty list of members, before the poll runs.
 func (p *poll) put(id uint64, question any, members []strategy.Member) (err error) {
 	p.questions[id], err = json.Marshal(question)
 	p.pending[id] = map[strategy.Node]bool{}
@@ -40,7 +40,8 @@ func (p *poll) put(id uint64, question any, members []strategy.Member) (err erro
 	return err
 }
 
-// run asks until all have answered or ctx ends. It receives the bus's messages, which nobody else may.
+// run sends the requests until all members have answered or ctx ends. It receives the bus's messages, which no other
+// code may receive at the same time.
 func (p *poll) run(ctx context.Context, b bus.Bus, crawl string) {
 	if len(p.questions) == 0 {
 		return
@@ -48,7 +49,7 @@ func (p *poll) run(ctx context.Context, b bus.Bus, crawl string) {
 	receiving, stop := context.WithCancel(ctx)
 	var hearing sync.WaitGroup
 	hearing.Go(func() {
-		// who is not heard has not answered
+		// On an error, members count as silent.
 		_ = b.Receive(receiving, func(from strategy.Node, data []byte) {
 			if kind, data, err := openEnvelope(data, crawl); err == nil && kind == p.answer {
 				p.receive(from, data)
@@ -62,7 +63,7 @@ func (p *poll) run(ctx context.Context, b bus.Bus, crawl string) {
 	for {
 		for id, question := range p.questions {
 			for _, to := range p.silent(id) {
-				_ = b.Send(to, envelope(crawl, p.kind, question)) // may be lost, as any message
+				_ = b.Send(to, envelope(crawl, p.kind, question)) // messages may be lost anyway
 			}
 		}
 		select {
@@ -75,7 +76,7 @@ func (p *poll) run(ctx context.Context, b bus.Bus, crawl string) {
 	}
 }
 
-// silent are those who have not answered a question.
+// silent returns the members that have not answered a request.
 func (p *poll) silent(id uint64) []strategy.Node {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -26,34 +26,34 @@ import (
 	"kumo/internal/content/policy"
 )
 
-// errDone ends a node whose crawl is done.
+// errDone ends a node when the crawl is done.
 var errDone = errors.New("the crawl is done")
 
-// A recordWatcher does what the crawl's record says: it runs or pauses the engine, and takes seeds and roots in. All of
-// it but what is said to be otherwise is the loop's.
+// A recordWatcher applies the crawl's record: it runs or pauses the engine, and admits seeds and scope seeds. Fields
+// belong to the loop unless noted.
 type recordWatcher struct {
 	n         *Node
 	record    desired.Record
 	rev       uint64
-	known     bool  // the record, or that there is none
-	ran       bool  // this process has seen it run
-	endErr    error // that the node is about to end
+	known     bool  // the record is known, or known not to exist
+	ran       bool  // this process has seen the crawl running
+	endErr    error // the node is about to end for this reason
 	chunks    map[uint64]*chunk
-	received  int64        // seeds and roots that were given to the engine
-	admitting atomic.Int64 // of these, not yet taken in
+	received  int64        // seeds and scope seeds passed to the engine
+	admitting atomic.Int64 // of these, not yet admitted
 
 	kick             chan struct{}
 	mu               sync.Mutex  // guards below
-	newScopeSeeds    []string    // roots that the engine has found and others do not know
-	sharedScopeSeeds *weburl.Set // roots in the registry
+	newScopeSeeds    []string    // found by the engine, not shared yet
+	sharedScopeSeeds *weburl.Set // in the registry
 }
 
-// A chunk is one of seeds. The seeds themselves stay in the registry, and are read there when they are taken in.
+// A chunk is a chunk of seeds. The seeds stay in the registry, from which they are read when they are admitted.
 type chunk struct {
 	present   bool
 	admitted  bool // to the scope
-	taken     bool // for good, by the node whose task it was
-	admitting bool // by this one
+	taken     bool // the responsible node has durably enqueued them
+	admitting bool // by this node
 }
 
 func newRecordWatcher(n *Node) *recordWatcher {
@@ -86,15 +86,15 @@ func (f *recordWatcher) recordChanged(e bus.Entry) {
 	if r.State != f.record.State {
 		f.n.log.Info("the crawl is "+string(r.State), "was", f.record.State)
 	}
-	if f.rev > 0 { // or it is how things were when this node came
+	if f.rev > 0 { // the first record is not a change
 		for _, c := range r.Since(&f.record) {
-			f.n.log.Info("the crawl is steered: "+c.What, "by", c.By, "at", c.Time.Format(time.RFC3339))
+			f.n.log.Info("the crawl was changed: "+c.What, "by", c.By, "at", c.Time.Format(time.RFC3339))
 		}
 	}
 	settings := f.record.Settings
 	f.record, f.rev = r, e.Revision
 	if f.n.cfg.ApplySettings != nil && !maps.EqualFunc(settings, r.Settings, slices.Equal) {
-		f.n.driver.InLane("settings", "go by the crawl's settings",
+		f.n.driver.InLane("settings", "apply the crawl's settings",
 			func(context.Context) error { f.n.cfg.ApplySettings(r.Settings); return nil })
 	}
 	f.update()
@@ -119,7 +119,7 @@ func (f *recordWatcher) seedsChanged(e bus.Entry) {
 	f.update()
 }
 
-// look does what is to be done, whatever has changed.
+// update brings the engine in line with the record and the chunks.
 func (f *recordWatcher) update() {
 	for number, c := range f.chunks {
 		mine := !c.taken && f.isResponsible(number)
@@ -147,23 +147,24 @@ func (f *recordWatcher) update() {
 
 var _ driver.Record = (*recordWatcher)(nil)
 
-// Seeded is the record's revision, if the crawl runs and all its seeds were taken in.
+// Seeded returns the record's revision if the crawl is running and all its seeds were enqueued.
 func (f *recordWatcher) Seeded() (revision uint64, ok bool) {
 	return f.rev, f.record.State == desired.Running && f.allTaken()
 }
 
-// Idle reports whether the crawl runs, all seeds are in scope, and none is being taken in.
+// Idle reports whether the crawl is running, all seeds are in scope, and none is being admitted.
 func (f *recordWatcher) Idle() bool {
 	return f.record.State == desired.Running && f.admitting.Load() == 0 && f.allAdmitted()
 }
 
-// Received counts seeds and roots.
+// Received counts seeds and scope seeds.
 func (f *recordWatcher) Received() int64 { return f.received }
 
-// Admitting reports whether seeds and roots are being taken in.
+// Admitting reports whether seeds or scope seeds are being admitted.
 func (f *recordWatcher) Admitting() bool { return f.admitting.Load() > 0 }
 
-// Finish says in the record that the crawl is done, unless that has changed since a revision.
+// Finish returns a function that marks the crawl as done in the record, unless the record has changed since the
+// revision.
 func (f *recordWatcher) Finish(revision uint64) (write func(context.Context)) {
 	r := f.record
 	r.ForceState(desired.Done, "")
@@ -171,12 +172,12 @@ func (f *recordWatcher) Finish(revision uint64) (write func(context.Context)) {
 		one, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
 		if err := (Control{Registry: f.n.cfg.Bus}).write(one, r, revision); err != nil && !errors.Is(err, bus.ErrStale) {
-			f.n.log.Debug("a write is in doubt", "key", RecordKey, "err", err)
+			f.n.log.Debug("the result of a write is unknown", "key", RecordKey, "err", err)
 		}
 	}
 }
 
-// end ends the node, a little later: others who reach the registry through this process are to hear of it, too.
+// end ends the node after a delay, so that nodes that reach the registry through this process learn of the end, too.
 func (f *recordWatcher) end(why error) {
 	f.endErr = why
 	f.n.tasks.Go(func(ctx context.Context) {
@@ -186,10 +187,10 @@ func (f *recordWatcher) end(why error) {
 	})
 }
 
-// allAdmitted reports whether all seeds are in scope. A link that is met before would be taken for one that leads away.
+// allAdmitted reports whether all seeds are in scope. Links found earlier could be mistaken for links out of scope.
 func (f *recordWatcher) allAdmitted() bool { return f.all(func(c *chunk) bool { return c.admitted }) }
 
-// allTaken reports whether some node has taken each of the seeds in.
+// allTaken reports whether all chunks of seeds were enqueued by some node.
 func (f *recordWatcher) allTaken() bool { return f.all(func(c *chunk) bool { return c.taken }) }
 
 func (f *recordWatcher) all(is func(*chunk) bool) bool {
@@ -201,8 +202,8 @@ func (f *recordWatcher) all(is func(*chunk) bool) bool {
 	return true
 }
 
-// isResponsible reports whether it is this node's task to take a chunk in: it has the greatest hash with it. If it dies before
-// it is done, another has.
+// isResponsible reports whether this node should enqueue the seeds of a chunk: the member with the greatest hash does.
+// If it fails before, another member becomes responsible.
 func (f *recordWatcher) isResponsible(number uint64) bool {
 	if !f.n.cfg.Router.Member() {
 		return false
@@ -215,13 +216,13 @@ func (f *recordWatcher) isResponsible(number uint64) bool {
 	return taker.Node == f.n.self
 }
 
-// take takes a chunk in: into scope, and where it is this node's task all of it, through the door by which links come,
-// so that what is others' goes there.
+// admit adds a chunk to the scope. The responsible node also enqueues its seeds, like links, so that those of other
+// nodes' hosts are sent there.
 func (f *recordWatcher) admit(number uint64, c *chunk, mine bool) {
 	f.received++
 	f.admitting.Add(1)
 	lane := "seeds/" + strconv.FormatUint(number%seedLanes, 10)
-	f.n.driver.InLane(lane, "take seeds in", func(ctx context.Context) error {
+	f.n.driver.InLane(lane, "admit seeds", func(ctx context.Context) error {
 		defer f.admitting.Add(-1)
 		seeds, err := f.read(ctx, number)
 		if err != nil {
@@ -243,10 +244,10 @@ func (f *recordWatcher) admit(number uint64, c *chunk, mine bool) {
 	})
 }
 
-// seedLanes is how many chunks are taken in at once: each waits until it is durable, and they share their commits.
+// seedLanes is the number of chunks that are admitted concurrently, so that they share the commits for which they wait.
 const seedLanes = 8
 
-// read gets a chunk's seeds. It tries until ctx ends.
+// read reads a chunk's seeds, with retries until ctx ends.
 func (f *recordWatcher) read(ctx context.Context, number uint64) (seeds []weburl.URL, err error) {
 	for again := 100 * time.Millisecond; ; again = min(2*again, 5*time.Second) {
 		one, cancel := context.WithTimeout(ctx, 5*time.Second)
@@ -255,7 +256,7 @@ func (f *recordWatcher) read(ctx context.Context, number uint64) (seeds []weburl
 		if err == nil && e.Value != nil {
 			return f.parse(string(e.Value)), nil
 		}
-		f.n.log.Debug("seeds are read again", "chunk", number, "err", err)
+		f.n.log.Debug("retrying to read seeds", "chunk", number, "err", err)
 		if err := wait.For(ctx, again); err != nil {
 			return nil, err
 		}
@@ -266,7 +267,7 @@ func (f *recordWatcher) parse(lines string) (seeds []weburl.URL) {
 	for line := range strings.SplitSeq(lines, "\n") {
 		u, err := weburl.Parse(line)
 		if err != nil {
-			f.n.log.Warn("a seed is left out", "seed", line, "why", err)
+			f.n.log.Warn("a seed is skipped: it is not a URL", "seed", line, "why", err)
 			continue
 		}
 		seeds = append(seeds, u)
@@ -274,7 +275,7 @@ func (f *recordWatcher) parse(lines string) (seeds []weburl.URL) {
 	return seeds
 }
 
-// persist writes a key that, if it is there, is as it should be. It tries until ctx ends.
+// persist creates a key; an existing one already has the right value. It retries until ctx ends.
 func (f *recordWatcher) persist(ctx context.Context, key string, value []byte) {
 	for again := 100 * time.Millisecond; ; again = min(2*again, 5*time.Second) {
 		one, cancel := context.WithTimeout(ctx, 5*time.Second)
@@ -283,14 +284,14 @@ func (f *recordWatcher) persist(ctx context.Context, key string, value []byte) {
 		if err == nil || errors.Is(err, bus.ErrStale) || ctx.Err() != nil {
 			return
 		}
-		f.n.log.Debug("a write is tried again", "key", key, "err", err)
+		f.n.log.Debug("retrying a write", "key", key, "err", err)
 		if wait.For(ctx, again) != nil {
 			return
 		}
 	}
 }
 
-// addScopeSeed is told what a seed redirects to, by any goroutine.
+// addScopeSeed records the redirect target of a seed. It is safe for concurrent use.
 func (f *recordWatcher) addScopeSeed(url string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -302,10 +303,10 @@ func (f *recordWatcher) addScopeSeed(url string) {
 	wait.Wake(f.kick)
 }
 
-// scopeSeedDelay is how long new roots are gathered before others are told.
+// scopeSeedDelay is the time to collect new scope seeds before sharing them.
 const scopeSeedDelay = 200 * time.Millisecond
 
-// shareScopeSeeds puts new roots into the registry until the node ends.
+// shareScopeSeeds writes new scope seeds to the registry until the node ends.
 func (f *recordWatcher) shareScopeSeeds(ctx context.Context) {
 	for {
 		select {
@@ -347,7 +348,7 @@ func (f *recordWatcher) scopeSeedsChanged(e bus.Entry) {
 	}
 	f.received++
 	f.admitting.Add(1)
-	f.n.driver.InLane("seeds", "take in where seeds redirect to", func(context.Context) error {
+	f.n.driver.InLane("seeds", "admit the redirect targets of seeds", func(context.Context) error {
 		defer f.admitting.Add(-1)
 		for _, u := range urls {
 			if err := f.n.cfg.Engine.AddScopeSeed(u); err != nil {

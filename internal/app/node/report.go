@@ -9,41 +9,41 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// Figures are what others are told of a node's work.
+// Figures is the part of a node's report on its work.
 type Figures struct {
 	Pages    int64   `json:"pages"`           // by this identity, all runs
-	Rate     float64 `json:"rate"`            // pages a second, lately
-	Hosts    int     `json:"hosts"`           // that have a queue
+	Rate     float64 `json:"rate"`            // recent pages per second
+	Hosts    int     `json:"hosts"`           // with a queue
 	Waiting  int     `json:"waiting"`         // URLs
 	Known    int     `json:"known"`           // URLs
-	Outbox   int     `json:"outbox"`          // links for others
+	Outbox   int     `json:"outbox"`          // links for other nodes
 	InFlight int     `json:"in_flight"`       // requests
-	Busy     float64 `json:"busy"`            // share of its workers that are at work, from 0 to 1
-	Lag      int64   `json:"lag"`             // bytes of the journal that are not shipped
-	Moved    int64   `json:"moved,omitempty"` // hosts that have come from other nodes, by this process
+	Busy     float64 `json:"busy"`            // share of workers in use, from 0 to 1
+	Lag      int64   `json:"lag"`             // bytes of the journal not yet replicated
+	Moved    int64   `json:"moved,omitempty"` // hosts received from other nodes, by this process
 
-	Uploads *stats.Uploads `json:"uploads,omitempty"` // of record files to its place; nil: they stay in its folder
+	Uploads *stats.Uploads `json:"uploads,omitempty"` // of record files to a storage location; nil: it has none
 
 	stats.Condition
 
-	// Bytes that this process gave to the bus: messages to other nodes, the shipped journal, leases and
-	// other values of the registry.
+	// Bytes sent over the bus by this process: messages to other nodes, the replicated journal, and values of the
+	// registry such as leases.
 	MessageBytes  int64 `json:"message_bytes"`
 	ShippedBytes  int64 `json:"shipped_bytes"`
 	RegistryBytes int64 `json:"registry_bytes"`
 }
 
-// Work is what a node has done since it began, and what it has for that.
+// Work is the work that a node has completed since its start, and its resources.
 type Work struct {
 	Pages   int64         // durable ones
-	NewURLs int64         // URLs from outboxes that were news
-	Pending int64         // pages that were answered, and are not durable yet
-	Bytes   int64         // read from servers
-	CPU     time.Duration // used by its process
+	NewURLs int64         // new URLs from other nodes' outboxes
+	Pending int64         // received pages that are not durable yet
+	Bytes   int64         // received from servers
+	CPU     time.Duration // used by the process
 	Machine strategy.Machine
 }
 
-// A Machine is a strategy.Machine.
+// A Machine is the JSON form of a strategy.Machine.
 type Machine struct {
 	Cores       float64 `json:"cores"`
 	GHz         float64 `json:"ghz"`
@@ -52,7 +52,7 @@ type Machine struct {
 	DiskMbps    float64 `json:"disk_mbps"`
 }
 
-// machine is the node's; nil if nothing is known of it.
+// machine returns the node's resources; nil if unknown.
 func (n *Node) machine() *Machine {
 	if m := n.cfg.Work().Machine; m != (strategy.Machine{}) {
 		return (*Machine)(&m)
@@ -60,28 +60,28 @@ func (n *Node) machine() *Machine {
 	return nil
 }
 
-// Facts are what a strategy tells of itself.
+// Facts is the part of a report that is specific to the strategy.
 type Facts struct {
-	Control   string  `json:"control,omitempty"`   // the node that decides, as this one knows
-	Leads     bool    `json:"leads,omitempty"`     // this node does
-	TimeoutMS float64 `json:"timeout_ms"`          // for a connection to a host that is tried for the first time
+	Control   string  `json:"control,omitempty"`   // the leader, as known to this node
+	Leads     bool    `json:"leads,omitempty"`     // this node is the leader
+	TimeoutMS float64 `json:"timeout_ms"`          // for a first connection to a host
 	Owned     int     `json:"owned"`               // hosts
-	Parked    int     `json:"parked"`              // of these, those that the node is not known to reach
-	Unsettled int     `json:"unsettled,omitempty"` // hosts of which it is not settled whose they are
-	Quota     *Quota  `json:"quota,omitempty"`     // nil: the strategy gives none, or none is known
+	Parked    int     `json:"parked"`              // of these, hosts that the node is not known to reach
+	Unsettled int     `json:"unsettled,omitempty"` // hosts whose owner is not known yet
+	Quota     *Quota  `json:"quota,omitempty"`     // nil: not used by the strategy, or unknown
 }
 
-// A Quota is what a node was given to fetch, and how long that is to take: see [strategy.Quota].
+// A Quota is the number of URLs assigned to a node, and the predicted time to fetch them: see [strategy.Quota].
 type Quota struct {
 	Given     int64    `json:"given"`           // URLs
 	Done      int64    `json:"done"`            // pages
 	Left      int64    `json:"left"`            // URLs
 	Predicted float64  `json:"predicted"`       // seconds
-	Error     *float64 `json:"error,omitempty"` // nil: none is known
+	Error     *float64 `json:"error,omitempty"` // nil: unknown
 	Basis     string   `json:"basis"`
 }
 
-// facts are the strategy's; nil if it has none.
+// facts returns the strategy's part of the report; nil if it has none.
 func (n *Node) facts() *Facts {
 	t, tells := n.cfg.Strategy.(strategy.StatusReporter)
 	if !tells {
@@ -99,22 +99,23 @@ func (n *Node) facts() *Facts {
 	return facts
 }
 
-// A Report is what a node's lease tells of it.
+// A Report is the state of a node, as reported in its lease.
 type Report struct {
-	Name     string        `json:"name"`
-	Version  string        `json:"version"`
-	Address  string        `json:"address,omitempty"`
-	Layout   string        `json:"layout,omitempty"` // what all nodes must agree on; of one that waits
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	Address string `json:"address,omitempty"`
+	// configuration that all nodes must agree on; only for waiting nodes
+	Layout   string        `json:"layout,omitempty"`
 	Epoch    uint64        `json:"epoch"`
-	State    desired.State `json:"state"` // of the crawl, as the node knows it
+	State    desired.State `json:"state"` // of the crawl, as known to the node
 	Idle     bool          `json:"idle"`
 	Sent     int64         `json:"sent"`     // batches of links, by this process
-	Received int64         `json:"received"` // likewise
-	Slips    int64         `json:"slips"`    // requests to whose end the lease did not last
+	Received int64         `json:"received"` // batches of links, by this process
+	Slips    int64         `json:"slips"`    // requests that outlived the lease
 	Figures
-	*Facts            // of strategies that decide host by host
-	Machine *Machine  `json:"machine,omitempty"` // nil: the strategy does not ask
-	Clock   time.Time `json:"clock"`             // of the node
+	*Facts            // only for strategies that decide host by host
+	Machine *Machine  `json:"machine,omitempty"` // nil: not used by the strategy
+	Clock   time.Time `json:"clock"`             // the node's
 }
 
 func (n *Node) report() []byte {
@@ -124,12 +125,12 @@ func (n *Node) report() []byte {
 		Slips: n.cfg.Router.Slips(), Figures: n.cfg.Figures(), Facts: n.facts(), Machine: n.machine(),
 		Clock: time.Now().UTC()})
 	if err != nil {
-		return nil // of plain fields
+		return nil // cannot happen: plain fields only
 	}
 	return data
 }
 
-// ParseReport reads what a lease tells.
+// ParseReport decodes a lease's report.
 func ParseReport(data []byte) (r Report, err error) {
 	err = json.Unmarshal(data, &r)
 	return r, err

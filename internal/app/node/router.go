@@ -10,17 +10,17 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// A Router says whose hosts are. The engine's workers ask it, many at once, and a Node tells it. Before that nothing is
-// anybody's.
+// A Router determines which hosts belong to this node. The engine's workers query it concurrently; a Node updates it.
+// Before the first update, no host belongs to the node.
 type Router struct {
 	view  atomic.Pointer[member.View]
 	slips atomic.Int64
 
-	joined chan struct{} // closed when the node is a member
-	once   sync.Once     // closes it
+	joined chan struct{} // closed when the node becomes a member
+	once   sync.Once     // for joined
 }
 
-// NewRouter returns a router that knows nothing yet.
+// NewRouter returns a router without a view.
 func NewRouter() *Router { return &Router{joined: make(chan struct{})} }
 
 func (r *Router) publish(v member.View) {
@@ -30,10 +30,10 @@ func (r *Router) publish(v member.View) {
 	}
 }
 
-// Joined is closed when the node is a member for the first time.
+// Joined is closed when the node becomes a member for the first time.
 func (r *Router) Joined() <-chan struct{} { return r.joined }
 
-// currentView is the view that was published last; nil if there is none.
+// currentView returns the last published view; nil if there is none.
 func (r *Router) currentView() member.View {
 	if v := r.view.Load(); v != nil {
 		return *v
@@ -41,7 +41,7 @@ func (r *Router) currentView() member.View {
 	return nil
 }
 
-// Ours reports whether this node owns a host, and has all that is known of it.
+// Ours reports whether this node owns the host and has received all its data.
 func (r *Router) Ours(host string) bool {
 	v := r.currentView()
 	return v != nil && v.Ours(host)
@@ -54,18 +54,18 @@ func (r *Router) May(host string) bool {
 	return v != nil && wait.IsAfter(v.Until(), now) && v.MayFetch(host, now)
 }
 
-// Ended is told that a request has ended. It counts those to whose end the lease did not last. That a host has another
-// owner by then is none: who hands it over waits for what is under way.
+// Ended is called at the end of each request. It counts requests that outlived the lease. A change of the host's owner
+// does not count: the previous owner waits for its requests.
 func (r *Router) Ended() {
 	if v := r.currentView(); v == nil || !wait.IsAfter(v.Until(), time.Now()) {
 		r.slips.Add(1)
 	}
 }
 
-// Slips is the number of requests that ended when this node might not have begun them any more.
+// Slips returns the number of requests that outlived the lease.
 func (r *Router) Slips() int64 { return r.slips.Load() }
 
-// Epoch is the epoch that the node knows of; 0 before it knows one.
+// Epoch returns the epoch known to the node; 0 if there is none yet.
 func (r *Router) Epoch() uint64 {
 	if v := r.currentView(); v != nil {
 		return v.Epoch()
@@ -79,7 +79,7 @@ func (r *Router) Member() bool {
 	return v != nil && v.IsMember()
 }
 
-// Until is when the node's lease ends unless it is renewed; the zero time if it has none.
+// Until returns the end of the node's lease; the zero time if it has none.
 func (r *Router) Until() time.Time {
 	if v := r.currentView(); v != nil {
 		return v.Until()
@@ -87,7 +87,8 @@ func (r *Router) Until() time.Time {
 	return time.Time{}
 }
 
-// owner is to whom links go that are not this node's: false while nobody can take them.
+// owner returns a function that returns the node to which links to a host are sent; false if there currently is none,
+// or it is this node.
 func (r *Router) owner(self strategy.Node) func(host string) (strategy.Node, bool) {
 	v := r.currentView()
 	return func(host string) (strategy.Node, bool) {

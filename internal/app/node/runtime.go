@@ -14,10 +14,10 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// StrategyLog is the log that all nodes' strategies share.
+// StrategyLog is the log shared by the strategies of all nodes.
 const StrategyLog = "strategy"
 
-// A runtime is what a node's driver runs on: goroutines, a clock and a bus.
+// A runtime provides goroutines, a clock and a bus to a node's driver.
 type runtime struct{ *Node }
 
 var _ driver.Runtime = runtime{}
@@ -28,7 +28,7 @@ type tasks struct {
 	all sync.WaitGroup
 }
 
-// Go does f beside all others.
+// Go runs f in a goroutine.
 func (t *tasks) Go(f func(context.Context)) { t.all.Go(func() { f(t.ctx) }) }
 
 func (r runtime) Now() time.Time { return time.Now() }
@@ -47,7 +47,7 @@ func (r runtime) Leased() bool { return wait.IsAfter(r.cfg.Router.Until(), time.
 
 func (r runtime) Fail(err error) { r.fail(err) }
 
-// Do has those of the member's actions done that are this node's business.
+// Do executes the actions of the member that are the node's responsibility.
 func (r runtime) Do(a member.Action) {
 	n := r.Node
 	switch a := a.(type) {
@@ -64,7 +64,7 @@ func (r runtime) Do(a member.Action) {
 		n.pumpSoon()
 		n.record.update()
 	case member.Lost:
-		n.log.Warn("given up for dead", "why", a.Why)
+		n.log.Warn("declared dead by the other nodes", "why", a.Why)
 		n.fail(fmt.Errorf("%w: %s", ErrLost, a.Why))
 	case member.Left:
 		n.fail(ErrLeft)
@@ -73,7 +73,7 @@ func (r runtime) Do(a member.Action) {
 	}
 }
 
-// persistPatience bounds how long a write to the log is waited for.
+// persistPatience limits the time for a write to the log.
 const persistPatience = 10 * time.Second
 
 func (r runtime) Append(ctx context.Context, data []byte, after uint64) (uint64, error) {
@@ -91,7 +91,7 @@ func (r runtime) Trim(ctx context.Context, before uint64) error {
 	return r.cfg.Bus.Trim(ctx, StrategyLog, before)
 }
 
-// asStale is a bus's error as members know it.
+// asStale converts an error of the bus to that of package member.
 func asStale(err error) error {
 	if errors.Is(err, bus.ErrStale) {
 		return member.ErrStale
@@ -101,17 +101,17 @@ func asStale(err error) error {
 
 func (n *Node) saveJoined(ctx context.Context) {
 	if err := n.cfg.SaveJoined(); err != nil {
-		n.fail(fmt.Errorf("note that this node is a member: %w", err))
+		n.fail(fmt.Errorf("record that this node is a member: %w", err))
 		return
 	}
 	n.postEvent(ctx, member.JoinRecorded{})
 }
 
-// write writes to the registry. A member has few writes under way: of its lease, of the table, and of the leases of the
-// dead.
+// write writes to the registry. A member has few concurrent writes: of its lease, the table, and the leases of dead
+// nodes.
 func (n *Node) write(ctx context.Context, w member.Write) {
 	during := ctx
-	if w.Value == nil { // also if the node ends now: who leaves deletes what is said of it
+	if w.Value == nil { // runs even during shutdown: a leaving node deletes its own keys
 		during = context.WithoutCancel(ctx)
 	}
 	one, cancel := context.WithTimeout(during, max(n.cfg.Timing.Beat, time.Second))
@@ -124,19 +124,19 @@ func (n *Node) write(ctx context.Context, w member.Write) {
 		rev, err = n.cfg.Bus.Put(one, w.Key, w.Value, w.Revision)
 	}
 	if err = asStale(err); err != nil && !errors.Is(err, member.ErrStale) {
-		n.log.Debug("a write is in doubt", "key", w.Key, "err", err)
+		n.log.Debug("the result of a write is unknown", "key", w.Key, "err", err)
 	}
 	n.postEvent(ctx, member.Wrote{Key: w.Key, Revision: rev, Err: err})
 }
 
-// send sends a message of this node's. That messages are lost is nothing new to those who send them.
+// send sends a message. Messages may be lost, so callers do not need the error.
 func (n *Node) send(to strategy.Node, kind byte, data []byte) {
 	if err := n.cfg.Bus.Send(to, envelope(n.cfg.Crawl, kind, data)); err != nil {
-		n.log.Debug("a message is not sent", "to", to, "err", err)
+		n.log.Debug("cannot send a message", "to", to, "err", err)
 	}
 }
 
-const minPumpInterval = 20 * time.Millisecond // between two looks for links to send
+const minPumpInterval = 20 * time.Millisecond // between two checks for links to send
 
 func (n *Node) pumpSoon() { wait.Wake(n.kick) }
 
@@ -156,9 +156,9 @@ func (n *Node) pump(ctx context.Context) {
 	}
 }
 
-// Received tells the strategy which hosts have come with a transfer. It is the engine's to call, and quick.
+// Arrived passes the hosts of a transfer to the strategy. It is called by the engine and must not block for long.
 func (n *Node) Arrived(_ member.Transfer, hosts []string) {
-	if n.cfg.Strategy != nil && len(hosts) > 0 { // at once: Whole comes after it
+	if n.cfg.Strategy != nil && len(hosts) > 0 { // immediately: the end of the transfer is reported later
 		n.call(n.tasks.ctx, func() { n.driver.AddStrategyEvent(strategy.Held{Hosts: hosts}) })
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"kumo/internal/cluster/bus/inproc"
 )
 
-// Seeds go to the nodes in chunks of bounded size, and are read as they are needed: nobody has all of them.
+// Seeds are passed to the nodes in chunks of bounded size, and read on demand: no process has all of them in memory.
 func TestSeedsGoInChunks(t *testing.T) {
 	const n = 20_000
 	b, err := inproc.New(1).Join("control")

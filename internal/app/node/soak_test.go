@@ -15,15 +15,15 @@ import (
 	"kumo/internal/lab/testmain"
 )
 
-// Nodes die, come back, are cut off, leave and join, while messages are lost and writes are in doubt: every page is
-// fetched, and by nobody twice.
+// Nodes die, return, get disconnected, leave and join, while messages are lost and results of writes are unknown. Every
+// page is fetched, and none twice.
 func TestNodesComeAndGo(t *testing.T) {
 	for seed, end := testmain.Seeds(2, 8); seed < end; seed++ {
 		synctest.Test(t, func(t *testing.T) { comeAndGo(t, seed) })
 	}
 }
 
-// A drama is what happens to some nodes.
+// A drama is a series of incidents of some nodes.
 type drama struct {
 	*world
 	dice  *rand.Rand
@@ -33,7 +33,8 @@ type drama struct {
 
 func comeAndGo(t *testing.T, seed uint64) {
 	w := newWorld(t, 120, 80)
-	w.hub.SetFaults(inproc.Faults{Drop: 0.03, Duplicate: 0.03, Delayed: 0.1, Delay: 300 * time.Millisecond, Uncertain: 0.03})
+	w.hub.SetFaults(inproc.Faults{Drop: 0.03, Duplicate: 0.03, Delayed: 0.1, Delay: 300 * time.Millisecond,
+		Uncertain: 0.03})
 	d := &drama{world: w, dice: rand.New(rand.NewPCG(seed, 7))}
 	for range 4 {
 		d.join()
@@ -63,7 +64,7 @@ func (d *drama) join() {
 	d.nodes = append(d.nodes, d.start(fmt.Sprint("n", d.lives), "1"))
 }
 
-// eventuallyIn waits until somebody is a member.
+// eventuallyIn waits until there is a member.
 func (d *drama) eventuallyIn() {
 	eventually(d.t, "there is a table", func() bool {
 		e, err := d.control.Registry.Get(d.t.Context(), quorum.TableKey)
@@ -71,7 +72,7 @@ func (d *drama) eventuallyIn() {
 	})
 }
 
-// act does something to one of the nodes.
+// act causes an incident of one node.
 func (d *drama) act() {
 	i := d.dice.IntN(len(d.nodes))
 	x := d.nodes[i]
@@ -80,25 +81,25 @@ func (d *drama) act() {
 		x.crash()
 		d.nodes = append(d.nodes[:i], d.nodes[i+1:]...)
 		d.join()
-	case 1, 2: // and comes back
+	case 1, 2: // dies and returns
 		x.crash()
 		time.Sleep(time.Duration(d.dice.IntN(20_000)) * time.Millisecond)
 		d.nodes[i] = d.start(x.id.Name, x.id.Incarnation)
-	case 3: // is cut off for a while
+	case 3: // is disconnected for a while
 		d.hub.Partition(x.id.Node(), true)
 		time.Sleep(time.Duration(d.dice.IntN(25_000)) * time.Millisecond)
 		d.hub.Partition(x.id.Node(), false)
 	case 4:
 		x.n.Leave()
 		d.join()
-	case 5: // reaches the others, but not the registry
+	case 5: // reaches other nodes, but not the registry
 		d.hub.DenyRegistry(x.id.Node(), true)
 		time.Sleep(time.Duration(d.dice.IntN(25_000)) * time.Millisecond)
 		d.hub.DenyRegistry(x.id.Node(), false)
 	}
 }
 
-// replace has others begin in the place of those that have ended.
+// replace starts new nodes for those that have ended.
 func (d *drama) replace() {
 	for i := 0; i < len(d.nodes); i++ {
 		select {

@@ -12,8 +12,8 @@ import (
 	"kumo/internal/state/frontier"
 )
 
-// A node whose disk stalls for twice as long as a lease lasts keeps its lease: its loop asks the frontier for counts,
-// and does not wait.
+// A node whose disk stalls for twice the duration of a lease keeps its lease: its loop only reads counts of the
+// frontier, which do not block.
 func TestANodeOutlivesAStalledDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var stalled atomic.Bool

@@ -12,19 +12,19 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// A Status is what the registry has of a node.
+// A Status is the state of a node, according to the registry.
 type Status struct {
 	Node    strategy.Node
-	Member  bool // it is in the table
-	Leaving bool // it hands over what it has
+	Member  bool // in the table
+	Leaving bool // it transfers its hosts to others
 	Dead    bool // its lease is revoked, or it has none
 	Slot    int  // in the table of logical nodes; -1: none
 	Epoch   uint64
-	Settled bool // the table is: all have what is theirs
+	Settled bool // all members have received all their hosts
 	Report
 }
 
-// Status reads the crawl's record, and what there is of all nodes.
+// Status reads the crawl's record, and the state of all nodes.
 func (c Control) Status(ctx context.Context) (desired.Record, []Status, error) {
 	leases, err := c.Leases(ctx)
 	if err != nil {
@@ -33,7 +33,7 @@ func (c Control) Status(ctx context.Context) (desired.Record, []Status, error) {
 	return c.statusBy(ctx, leases)
 }
 
-// statusBy is Status by leases that were read, and are used up.
+// statusBy is Status with the given leases, which it consumes.
 func (c Control) statusBy(ctx context.Context, leases map[strategy.Node]quorum.Lease) (desired.Record, []Status,
 	error) {
 	r, _, err := c.Record(ctx)
@@ -55,7 +55,7 @@ func (c Control) statusBy(ctx context.Context, leases map[strategy.Node]quorum.L
 		lease, alive := leases[n]
 		delete(leases, n)
 		s.Node, s.Epoch, s.Settled, s.Dead = n, table.Epoch, table.Finalized == table.Epoch, !alive || lease.Revoked
-		s.Report, _ = ParseReport(lease.Report) // of another version, or none yet
+		s.Report, _ = ParseReport(lease.Report) // the report may be missing, or of another version
 		all = append(all, s)
 	}
 	for _, m := range table.Members {
@@ -68,7 +68,7 @@ func (c Control) statusBy(ctx context.Context, leases map[strategy.Node]quorum.L
 		add(n, Status{Slot: -1})
 	}
 	for n, l := range leases {
-		if !l.Revoked { // it is about to join
+		if !l.Revoked { // about to join
 			add(n, Status{Slot: -1})
 		}
 	}
@@ -84,7 +84,7 @@ func (c Control) Leases(ctx context.Context) (map[strategy.Node]quorum.Lease, er
 	}
 	all := map[strategy.Node]quorum.Lease{}
 	for _, e := range entries {
-		if l, err := quorum.ParseLease(e.Value); err == nil { // or else of another version
+		if l, err := quorum.ParseLease(e.Value); err == nil { // skip leases of another version
 			all[strategy.Node(strings.TrimPrefix(e.Key, quorum.LeasePrefix))] = l
 		}
 	}

@@ -12,34 +12,34 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// departedKey is where the registry has the pages of those who are members no more, so that the sum of all does not fall.
+// departedKey is the registry key of the page counts of former members, so that the total does not decrease.
 const departedKey = "pages"
 
-// knownKey is where the registry has how many URLs all nodes knew when no host was on its way from one to another.
+// knownKey is the registry key of the number of URLs known to all nodes at a time when no host was moving.
 const knownKey = "known"
 
-// refetchedKey is where the registry has how many pages of which dead nodes are fetched again.
+// refetchedKey is the registry key of the number of pages of dead nodes that are fetched again.
 const refetchedKey = "again"
 
-// Totals are what the registry keeps of nodes that have gone, so that no total of the crawl falls with them.
+// Totals are counts of departed nodes in the registry, so that the crawl's totals do not decrease.
 type Totals struct{ Registry bus.Registry }
 
-// Pages by node.
+// Pages are page counts by node.
 type Pages map[strategy.Node]int64
 
-// Departed returns the pages of nodes that have gone.
+// Departed returns the page counts of departed nodes.
 func (t Totals) Departed(ctx context.Context) (Pages, error) {
 	gone, _, err := t.pages(ctx, departedKey)
 	return gone, err
 }
 
-// Refetched returns the pages that dead nodes had fetched, and that are fetched again because their records are lost.
+// Refetched returns the numbers of pages of dead nodes that are fetched again because their records are lost.
 func (t Totals) Refetched(ctx context.Context) (Pages, error) {
 	again, _, err := t.pages(ctx, refetchedKey)
 	return again, err
 }
 
-// AddRefetched notes such pages. Less than is noted changes nothing.
+// AddRefetched records such numbers. It never decreases a number.
 func (t Totals) AddRefetched(ctx context.Context, pages Pages) error {
 	_, err := t.raise(ctx, refetchedKey, pages)
 	return err
@@ -53,13 +53,13 @@ func (t Totals) pages(ctx context.Context, key string) (Pages, uint64, error) {
 	noted := Pages{}
 	if e.Value != nil {
 		if err := json.Unmarshal(e.Value, &noted); err != nil {
-			return nil, 0, fmt.Errorf("read the pages of nodes that have gone (%s): %w", key, err)
+			return nil, 0, fmt.Errorf("read the pages of departed nodes (%s): %w", key, err)
 		}
 	}
 	return noted, e.Revision, nil
 }
 
-// AddDeparted notes nodes, or more pages of theirs, and returns all that is noted. Less than is noted changes nothing.
+// AddDeparted records page counts of departed nodes, and returns all of them. It never decreases a count.
 func (t Totals) AddDeparted(ctx context.Context, gone Pages) (Pages, error) {
 	return t.raise(ctx, departedKey, gone)
 }
@@ -87,7 +87,7 @@ func (t Totals) raise(ctx context.Context, key string, more Pages) (Pages, error
 	}
 }
 
-// SumWith is the sum of all pages, where nodes that are there still have now told so many.
+// SumWith returns the sum of all pages, where now has the current counts of live nodes.
 func (p Pages) SumWith(now Pages) (sum int64) {
 	for n, there := range now {
 		sum += max(there, p[n])
@@ -100,7 +100,7 @@ func (p Pages) SumWith(now Pages) (sum int64) {
 	return sum
 }
 
-// Known is how many URLs all nodes knew, the last time that this could be told.
+// Known returns the last recorded number of URLs known to all nodes.
 func (t Totals) Known(ctx context.Context) (int, error) {
 	n, _, err := t.known(ctx)
 	return n, err
@@ -112,12 +112,12 @@ func (t Totals) known(ctx context.Context) (n int, rev uint64, err error) {
 		return 0, e.Revision, err
 	}
 	if n, err = strconv.Atoi(string(e.Value)); err != nil {
-		err = fmt.Errorf("read how many URLs are known: %w", err)
+		err = fmt.Errorf("read the number of known URLs: %w", err)
 	}
 	return n, e.Revision, err
 }
 
-// RaiseKnown notes how many there are, if there are more.
+// RaiseKnown records the number of known URLs, if it has increased.
 func (t Totals) RaiseKnown(ctx context.Context, n int) error {
 	for {
 		was, rev, err := t.known(ctx)

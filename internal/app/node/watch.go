@@ -12,15 +12,15 @@ import (
 	"kumo/internal/cluster/member"
 )
 
-// watches are what the member is told of the registry: the table, leases and moves. They are the loop's.
+// watches are the member's watches on the registry: table, leases and moves. They belong to the loop.
 type watches struct {
 	n      *Node
 	clocks clockCheck
-	active map[string]context.CancelFunc // by key, or prefix of keys
+	active map[string]context.CancelFunc // by key or prefix
 	begun  bool
 }
 
-// set changes what is watched. When all of the first has been told, the member is told that, too.
+// set changes the watched keys. When all initial values of the first set are delivered, it notifies the member.
 func (w *watches) set(a member.Watch) {
 	want := map[string]bool{}
 	for _, key := range a.Keys {
@@ -57,16 +57,16 @@ func (w *watches) begin(key string, synced func()) {
 		w.n.watchKey(ctx, key, synced, func(e bus.Entry) {
 			w.n.postEvent(ctx, member.Entry{Key: e.Key, Value: e.Value, Revision: e.Revision})
 			if of, ahead, apart := w.clocks.renewed(e, time.Now()); apart {
-				w.n.log.Warn("the clocks of two nodes differ: times in logs and records cannot be compared; set them right, by "+
-					"NTP say",
+				w.n.log.Warn("the clocks of two nodes differ, so times in logs and records are not comparable: synchronize them "+
+					"with NTP",
 					"node", of, "ahead", ahead.Round(time.Second))
 			}
 		})
 	})
 }
 
-// watchKey calls f with each state of a key, or of all keys with a prefix that ends with "/", until ctx ends, and synced
-// once those that there are have been told.
+// watchKey calls f with each state of a key, or of all keys with a prefix that ends in "/", until ctx ends. It calls
+// synced after the initial states.
 func (n *Node) watchKey(ctx context.Context, key string, synced func(), f func(bus.Entry)) {
 	err := n.cfg.Bus.Watch(ctx, key, func(e bus.Entry) {
 		switch {

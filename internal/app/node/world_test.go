@@ -27,22 +27,22 @@ import (
 	"kumo/internal/state/frontier"
 )
 
-// A world is a few nodes in one process, with engines that crawl a made web. What an engine holds is durable and
-// shipped at once.
+// A world has a few nodes in one process, with engines that crawl an artificial web. An engine's data is immediately
+// durable and replicated.
 type world struct {
 	t       *testing.T
 	hub     *inproc.Hub
 	control node.Control
 	hosts   int // of the web
-	pages   int // a host
+	pages   int // per host
 
 	mu      sync.Mutex
 	fetched map[string][]fetched
-	shared  map[strategy.Node]*holding // what each node's log says
-	tally   map[string]bool            // roots that were told, by node and URL
-	spoilt  int                        // attempts to fold that are to fail
+	shared  map[strategy.Node]*holding // the replicated logs
+	tally   map[string]bool            // known scope seeds, by node and URL
+	spoilt  int                        // number of recoveries that will fail
 	apart   func(node, host string) bool
-	mind    func(strategy.Node) strategy.Strategy // nil: shard is what nodes have
+	mind    func(strategy.Node) strategy.Strategy // nil: shard
 }
 
 type fetched struct {
@@ -50,15 +50,15 @@ type fetched struct {
 	when time.Time
 }
 
-// A holding is what a node holds.
+// A holding is the data of a node.
 type holding struct {
 	mu      sync.Mutex
 	sealed  bool
 	joined  bool
 	known   map[string]bool // URLs
 	waiting map[string]bool
-	part    map[member.Transfer][]string // hosts that came with what has not come whole
-	latest  map[string]uint64            // epochs, not settled, under which hosts came last
+	part    map[member.Transfer][]string // hosts received in incomplete transfers
+	latest  map[string]uint64            // unfinalized epochs in which hosts were received last
 	arrived []member.Transfer
 	forgot  []member.Transfer
 	outbox  map[uint64]string
@@ -79,7 +79,7 @@ func newWorld(t *testing.T, hosts, pages int) *world {
 
 func (w *world) url(host, page int) string { return fmt.Sprintf("http://h%d.test/%d", host, page) }
 
-// links are where a page leads to: to the next of its host, and to some elsewhere.
+// links returns the links of a page: to the next one of its host, and to some elsewhere.
 func (w *world) links(url string) []string {
 	var host, page int
 	if _, err := fmt.Sscanf(url, "http://h%d.test/%d", &host, &page); err != nil {
@@ -98,7 +98,7 @@ func (w *world) links(url string) []string {
 
 func hostOf(url string) string { return strings.Split(url, "/")[2] }
 
-// A testNode is a node that runs, or did.
+// A testNode is a node that is running, or was.
 type testNode struct {
 	w      *world
 	id     node.Identity
@@ -107,17 +107,17 @@ type testNode struct {
 	*holding
 	box    *member.Outbox // guarded by holding.mu
 	paused bool
-	over   bool // Finish
+	over   bool // after Finish
 	came   int64
-	breaks atomic.Int64                      // Interrupts
-	nodes  atomic.Int64                      // that crawl, as it was told
-	front  atomic.Pointer[frontier.Frontier] // whose counts it tells of, if it has one
+	breaks atomic.Int64                      // calls of Interrupt
+	nodes  atomic.Int64                      // as reported by Share
+	front  atomic.Pointer[frontier.Frontier] // reports its counts, if set
 	stop   context.CancelFunc
 	ended  chan error
 	wg     sync.WaitGroup
 }
 
-// start starts a node; a life that was there before goes on.
+// start starts a node; an existing incarnation is resumed.
 func (w *world) start(name, life string) *testNode {
 	w.t.Helper()
 	id := node.Identity{Name: name, Incarnation: life}
@@ -165,7 +165,7 @@ func (w *world) start(name, life string) *testNode {
 	return x
 }
 
-// do changes what is held.
+// do changes the data.
 func (h *holding) do(f func()) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -215,7 +215,7 @@ func (w *world) score(by strategy.Node, url string) {
 	w.fetched[url] = append(w.fetched[url], fetched{by, time.Now()})
 }
 
-// found is the door by which links come in.
+// found admits a link.
 func (x *testNode) found(url string) {
 	switch {
 	case !x.router.Ours(hostOf(url)):
@@ -233,7 +233,7 @@ func (x *testNode) TakeLinks(_ context.Context, data []byte) (refused []int, err
 				x.found(url)
 			} else {
 				refused = append(refused, i)
-				x.box.AddUnrouted(hostOf(url)) // others hold it for the owner: is it?
+				x.box.AddUnrouted(hostOf(url)) // another node owns the host: is the URL known there?
 			}
 		}
 	})
@@ -248,7 +248,7 @@ func (x *testNode) AdoptLinks(_ context.Context, data []byte) error {
 	})
 }
 
-// unpack reads what member.Outbox has packed.
+// unpack decodes the data of a member.Outbox batch.
 func unpack(data []byte) (urls []string) {
 	for data = data[1:]; len(data) > 0; {
 		n := int(data[0]) // URLs are short here
@@ -268,7 +268,7 @@ func pack(urls []string) []byte {
 
 func (x *testNode) Batches(now time.Time, owner func(string) (strategy.Node, bool)) (all []member.Batch) {
 	_ = x.do(func() {
-		for n, url := range x.outbox { // what has become this node's
+		for n, url := range x.outbox { // links to hosts that now belong to this node
 			if x.router.Ours(hostOf(url)) {
 				x.found(url)
 				delete(x.outbox, n)
@@ -406,7 +406,7 @@ func (x *testNode) Drain(context.Context, func(string) bool) error { return x.do
 
 func (x *testNode) Busy([]string) map[string]func(context.Context) error { return nil }
 
-// A piece is what a chunk has of a host.
+// A piece is the part of a chunk on one host.
 type piece struct {
 	Host           string
 	Known, Waiting []string
@@ -526,7 +526,7 @@ func (x *testNode) FinalizeEpoch(_ context.Context, epoch uint64) error {
 	})
 }
 
-// An estate is what a dead node's log says.
+// An estate is the content of a dead node's log.
 type estate struct {
 	*holding
 	gone []member.Moved
@@ -569,13 +569,13 @@ func (x *testNode) Recover(_ context.Context, dead strategy.Node) (driver.Failed
 
 func (x *testNode) DeleteLog(_ context.Context, dead strategy.Node) error { return nil }
 
-// crash ends a node without a word.
+// crash ends a node abruptly.
 func (x *testNode) crash() {
 	x.stop()
 	<-x.ended
 }
 
-// seeds are the first pages of some hosts.
+// seeds returns the first pages of some hosts.
 func (w *world) seeds(n int) (urls []string) {
 	for i := range n {
 		urls = append(urls, w.url(i*w.hosts/n, 0))
@@ -583,7 +583,7 @@ func (w *world) seeds(n int) (urls []string) {
 	return urls
 }
 
-// check says what was not fetched, and what more often than most.
+// check reports pages that were not fetched, or more than most times.
 func (w *world) check(most int) {
 	w.t.Helper()
 	w.mu.Lock()

@@ -17,7 +17,7 @@ import (
 	"kumo/internal/state/store/warc"
 )
 
-// Advise adds to an error from opening a crawl's folder what can be done about it.
+// Advise adds advice to an error from opening a crawl's folder.
 func Advise(err error, f *folder.Folder) error {
 	if err == nil || advice.Of(err) != "" || advice.IsUsage(err) {
 		return err
@@ -32,12 +32,12 @@ func Advise(err error, f *folder.Folder) error {
 	}
 	do := folder.RepairHint(f.Dir)
 	if errors.Is(err, warc.ErrMissing) {
-		do = "if it was moved away on purpose, say so with --moved; otherwise " + do
+		do = "if it was moved away on purpose, use --moved; otherwise " + do
 	}
 	return advice.With(err, do)
 }
 
-// IsDamage reports whether an error says that a file of a crawl is not as it was written.
+// IsDamage reports whether an error means that a file of a crawl is damaged or missing.
 func IsDamage(err error) bool {
 	for _, kind := range []error{seenrun.ErrDamaged, seenrun.ErrVersion, frontier.ErrDamaged, frontier.ErrVersion,
 		file.ErrDamaged, file.ErrVersion, journal.ErrDropped, recovery.ErrInconsistent, statefile.ErrScopeSeeds,

@@ -32,7 +32,7 @@ func (r *repairer) diagnose(ctx context.Context) (whole bool, err error) {
 	return faults == 0, nil
 }
 
-// takeCounts takes over what a check has counted: it is true where nothing is wrong.
+// takeCounts copies the counts of a verification, which are valid if there are no faults.
 func (r *repairer) takeCounts(report *verify.Report) {
 	for _, c := range report.Checks {
 		for _, n := range c.Counts {
@@ -48,4 +48,4 @@ func (r *repairer) takeCounts(report *verify.Report) {
 	}
 }
 
-const maxReported = 10 // of each check
+const maxReported = 10 // per check

@@ -17,8 +17,8 @@ import (
 	"kumo/internal/state/statefile"
 )
 
-// gather brings the record files together. Those that never change have a second name there; of those that were still
-// open all is taken that is there.
+// gather links or copies the record files to the work folder. Files that never change are hard-linked. Files that were
+// still open are copied completely, including uncommitted data.
 func (r *repairer) gather() error {
 	c := folder.NewCopy(r.Folder, r.work, func(inspect.Copied) bool { return true })
 	if err := r.gatherWARCs(c); err != nil {
@@ -29,7 +29,7 @@ func (r *repairer) gather() error {
 			return err
 		}
 	}
-	for _, name := range []string{"skipped.jsonl", statefile.RobotsAnswersName} { // to which lines will be added
+	for _, name := range []string{"skipped.jsonl", statefile.RobotsAnswersName} { // lines will be appended to these
 		if err := c.File(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -37,7 +37,7 @@ func (r *repairer) gather() error {
 	return nil
 }
 
-// gatherWARCs brings WARC files and their indexes together, all under the names of closed ones.
+// gatherWARCs gathers WARC files and their indexes, all under their final names.
 func (r *repairer) gatherWARCs(c *folder.Copy) error {
 	if err := vfs.OS.MkdirAll(filepath.Join(r.work, "warc")); err != nil {
 		return err
@@ -46,7 +46,7 @@ func (r *repairer) gatherWARCs(c *folder.Copy) error {
 	if err != nil {
 		return err
 	}
-	here := map[string]bool{} // WARC files, by what their indexes' names begin with
+	here := map[string]bool{} // stems of WARC files
 	for _, name := range names {
 		if stem, _, isWARC := strings.Cut(name, ".warc"); isWARC {
 			here[stem] = true
@@ -61,7 +61,7 @@ func (r *repairer) gatherWARCs(c *folder.Copy) error {
 		case !records.IsWARC(final) && !isIndex:
 		case !open:
 			err = c.Link(filepath.Join("warc", name))
-		case slices.Contains(names, final): // it was just closed
+		case slices.Contains(names, final): // just closed
 		default:
 			if err = c.File(filepath.Join("warc", name)); err == nil {
 				err = vfs.OS.Rename(filepath.Join(r.work, "warc", name), filepath.Join(r.work, "warc", final))
@@ -76,7 +76,7 @@ func (r *repairer) gatherWARCs(c *folder.Copy) error {
 
 const maxRounds = 20
 
-// clean takes out of the record files what is not whole in all of them, until they agree.
+// clean removes entries that are not consistent over all record files, until none are left.
 func (r *repairer) clean(ctx context.Context) error {
 	drop, taken := records.NewDrop(), map[string]int64{}
 	for round := range maxRounds {
@@ -104,11 +104,11 @@ func (r *repairer) clean(ctx context.Context) error {
 			drop = lines
 		}
 	}
-	return errors.New("the record files do not come to agree: this is a fault of kumo")
+	return errors.New("record files still disagree after repair; please report this bug")
 }
 
-// findDamage is all that is not whole in all record files, nil if nothing is; and of that the lines of which new ones
-// may be made by what the other files say.
+// findDamage returns all inconsistent entries of the record files, nil if there are none; and the lines among them that
+// can be rebuilt from the other files.
 func (r *repairer) findDamage(ctx context.Context) (all, lines *records.Drop, err error) {
 	drop, lines := records.NewDrop(), records.NewDrop()
 	cfg := verify.Config{Moved: r.Moved, Fault: func(f verify.Fault) {

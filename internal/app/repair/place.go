@@ -15,13 +15,13 @@ import (
 	"kumo/internal/state/statefile"
 )
 
-// In the folder where a repair builds, these say how far it is with putting that in place.
+// Files in the work folder that record the progress of the installation.
 const (
-	readyName = "ready" // all is built
-	movedName = "moved" // what is replaced has been moved away
+	readyName = "ready" // everything is built
+	movedName = "moved" // the replaced files have been moved away
 )
 
-// stateNames are the files of the state that are replaced.
+// stateNames returns the files of the state that will be replaced.
 func (r *repairer) stateNames() []string {
 	names := []string{filepath.Join("state", "deferred"), filepath.Join("state", "roots"), statefile.RobotsAnswersName}
 	for _, room := range []string{"frontier", "seen", "digests", "robots", "journal", "abandoned"} {
@@ -33,7 +33,7 @@ func (r *repairer) stateNames() []string {
 	return names
 }
 
-// install puts in place what was built. Where it is broken off, another repair goes on with it.
+// install moves the built files into place. If it is interrupted, another repair continues it.
 func (r *repairer) install() error {
 	mark := func(name, text string) error { return folder.At(r.work, vfs.OS).Replace(name, []byte(text)) }
 	ready, err := vfs.ReadFile(vfs.OS, filepath.Join(r.work, readyName), maxReady)
@@ -89,11 +89,11 @@ type installPlan struct {
 
 const maxReady = 1 << 30 // bytes: a name for each file of the crawl
 
-// check returns an error if files would be moved from outside the crawl's folder, or into one that is not a repair's:
-// the file that says so may come from a stranger, as the folder may.
+// check returns an error if the plan would move files from outside the crawl's folder, or into a folder that is not a
+// repair's: the plan may come from an untrusted source, like the folder.
 func (p *installPlan) check() error {
 	if !strings.HasPrefix(filepath.Base(p.Damaged), damagedPrefix) {
-		return fmt.Errorf("%q is not where a repair moves files", p.Damaged)
+		return fmt.Errorf("%q is not a folder of a repair", p.Damaged)
 	}
 	for _, name := range p.Away {
 		if !filepath.IsLocal(name) {
@@ -103,7 +103,7 @@ func (p *installPlan) check() error {
 	return nil
 }
 
-// dropUnchanged takes out of what was built the files that are as they were.
+// dropUnchanged removes the unchanged files from the work folder.
 func (r *repairer) dropUnchanged() error {
 	return r.eachBuilt(func(name string) error {
 		was, err := os.Stat(r.Path(name))
@@ -173,7 +173,7 @@ func (r *repairer) moveIntoPlace() error {
 	return errors.Join(err, r.syncAll())
 }
 
-// syncAll makes durable what was moved from and to the crawl's folders.
+// syncAll makes the moves durable.
 func (r *repairer) syncAll() (err error) {
 	for _, dir := range []string{"", "warc", "state", "state/journal", "state/seen", "state/digests", "state/frontier"} {
 		if _, there := os.Stat(r.Path(dir)); there == nil {
@@ -183,7 +183,7 @@ func (r *repairer) syncAll() (err error) {
 	return err
 }
 
-const damagedPrefix = "damaged-" // how the names of folders begin to which a repair has moved files
+const damagedPrefix = "damaged-" // prefix of the folders for replaced files
 
 func (r *repairer) damagedName() string {
 	return r.Path("state", damagedPrefix+r.Now().UTC().Format("20060102T150405Z"))

@@ -18,42 +18,42 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// Options say how a repair goes.
+// Options control a repair.
 type Options struct {
 	DryRun bool
-	Moved  bool                     // WARC files that are not here were moved on purpose
-	Report func(string)             // is told what is found and done
-	Job    func() (*job.Job, error) // the crawl's job, by the settings that its folder has
+	Moved  bool                     // missing WARC files were moved on purpose
+	Report func(string)             // receives findings and actions
+	Job    func() (*job.Job, error) // creates the crawl's job from the settings in its folder
 	Now    func() time.Time
 }
 
-// Openers open what a repair works on.
+// Openers open a crawl.
 type Openers struct {
-	// View opens what can be opened of a crawl, on a disk that keeps all changes to itself.
+	// View opens the readable parts of a crawl on an overlay disk, which discards changes.
 	View func(*folder.Folder) (p verify.Parts, done func() error)
-	// Crawl is rebuild.Config's Open.
+	// Crawl is rebuild.Config.Open.
 	Crawl func(*job.Job, *folder.Folder) (rebuild.Crawl, error)
 }
 
-// A Result is what came of a repair.
+// A Result is the result of a repair.
 type Result struct {
-	Intact       bool   `json:"whole"`             // nothing was to be done
-	OnlySettings bool   `json:"only_settings"`     // were to be put back: all else is as it should be
-	Damaged      string `json:"damaged,omitempty"` // the folder where the files are that were not whole, or are replaced
-	// that were listed or had records, robots.txt among them, and are not kept: their URLs are fetched again
+	Intact       bool   `json:"whole"`             // there was nothing to repair
+	OnlySettings bool   `json:"only_settings"`     // only the settings had to be restored
+	Damaged      string `json:"damaged,omitempty"` // the folder with the damaged and replaced files
+	// Visits that were listed or had records, including robots.txt, and were removed; their URLs are fetched again.
 	Visits  int64 `json:"visits_lost"`
-	Lines   int   `json:"lines_mended"` // of lists and indexes, that other files have told
-	Pages   int64 `json:"pages"`        // that are kept
+	Lines   int   `json:"lines_mended"` // lines of lists and indexes rebuilt from other files
+	Pages   int64 `json:"pages"`        // that were kept
 	Waiting int   `json:"urls_waiting"`
 	Known   int   `json:"urls_known"`
 }
 
-// repairedName is the folder in the folder state where a repair builds what it will put in place.
+// repairedName is the work folder in the state folder.
 const repairedName = "repaired"
 
-// Run makes a crawl that can go on of the one in dir, from what is whole there: records whose visits are whole in
-// all files are kept, and the state is made anew from them and from what can be read of the old one. What is replaced
-// is moved aside, and nothing is removed.
+// Run repairs the crawl in dir so that it can be resumed. It keeps the records whose visits are consistent in all
+// files, and rebuilds the state from these and from the readable parts of the old state. Replaced files are moved
+// aside; nothing is deleted.
 func Run(ctx context.Context, dir string, o Options, open Openers) (_ *Result, err error) {
 	if err := folder.CheckFormat(dir); err != nil {
 		return nil, err
@@ -63,9 +63,8 @@ func Run(ctx context.Context, dir string, o Options, open Openers) (_ *Result, e
 		return nil, folder.NoCrawlError(dir)
 	}
 	if f.IsNodes() {
-		return nil, advice.Usage("%s belongs to a node of a cluster, whose state is in the cluster, too: move the folder "+
-			"away and start the node anew: "+
-			"it joins as a new one, and the others take over what the old one had", dir)
+		return nil, advice.Usage("%s belongs to a node of a cluster, which has a part of its state: move the folder "+
+			"away and start the node again: it joins as a new node, and the others take over the old one's data", dir)
 	}
 	if err := vfs.OS.MkdirAll(f.Path("state")); err != nil {
 		return nil, err
@@ -82,19 +81,19 @@ type repairer struct {
 	Options
 	open Openers
 	*folder.Folder
-	work     string   // where it builds
-	restored []byte   // settings that are to be put back
-	orphans  []string // indexes of WARC files that are not here
+	work     string   // the work folder
+	restored []byte   // settings to be restored
+	orphans  []string // indexes without a WARC file
 	result   *Result
 }
 
 func (r *repairer) run(ctx context.Context) error {
 	if _, err := os.Stat(filepath.Join(r.work, readyName)); err == nil {
 		if r.DryRun {
-			return fmt.Errorf("an earlier repair was broken off while it put files in place: give the command without " +
-				"--dry-run first")
+			return fmt.Errorf("an earlier repair was interrupted while it moved files into place: first run the command " +
+				"without --dry-run")
 		}
-		r.Report("an earlier repair was broken off while it put files in place: that goes on first")
+		r.Report("an earlier repair was interrupted while it moved files into place: completing it first")
 		if err := r.install(); err != nil {
 			return err
 		}
@@ -103,7 +102,7 @@ func (r *repairer) run(ctx context.Context) error {
 		return err
 	}
 	if err := r.FormatFault(); err != nil {
-		r.Report(filepath.ToSlash(folder.FormatName) + " is not as kumo wrote it: it is written anew")
+		r.Report(filepath.ToSlash(folder.FormatName) + " is damaged: it is rewritten")
 	}
 	if !r.DryRun {
 		if err := r.WriteFormat(); err != nil {

@@ -11,8 +11,7 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// checkSettings finds out whether the settings are as kumo wrote them, and makes them so for a while, so that the job can be
-// made.
+// checkSettings checks the settings file. If it is damaged and there is a valid copy, the copy will be restored.
 func (r *repairer) checkSettings() error {
 	text, err := vfs.ReadFile(vfs.OS, r.Path(settings.Name), settings.MaxSize)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -21,19 +20,19 @@ func (r *repairer) checkSettings() error {
 	kept, ok := settings.ReadChecked(r.Path("state", settings.Name))
 	if ok && string(kept) != string(text) {
 		r.restored = kept
-		r.Report(settings.Name + " is not as kumo wrote it: it is put back")
+		r.Report(settings.Name + " is damaged: it is restored")
 		return nil
 	}
 	if _, bad := settings.Read(r.Path(settings.Name)); !ok && (err != nil || bad != nil) {
-		return advice.Usage("%s, which has the settings of the crawl, cannot be read, and neither can its copy in state: "+
-			"write it anew, with the settings that "+
-			"the crawl was begun with (scope, depth and the like); kumo crawl --dry-run writes none, but says them",
+		return advice.Usage("%s, with the settings of the crawl, cannot be read, nor can its copy in state: "+
+			"rewrite it with the settings that "+
+			"the crawl was started with (scope, depth and so on); kumo crawl --dry-run prints settings without writing them",
 			r.Path(settings.Name))
 	}
 	return nil
 }
 
-// restoreSettings puts the settings back, of which alone something was wrong.
+// restoreSettings restores the settings file, the only damaged file.
 func (r *repairer) restoreSettings() error {
 	r.result.OnlySettings = true
 	if r.DryRun {
@@ -46,7 +45,7 @@ func (r *repairer) restoreSettings() error {
 	return r.Replace(settings.Name, r.restored)
 }
 
-// makeJob makes the job by the settings that are to be put back, if any are.
+// makeJob creates the job from the restored settings, if any. It replaces the settings file only temporarily.
 func (r *repairer) makeJob() (_ *job.Job, err error) {
 	if r.restored != nil {
 		name := r.Path(settings.Name)

@@ -8,31 +8,33 @@ import (
 	"kumo/internal/state/store"
 )
 
-// A Carrier brings the record files of one node's part of a crawl to a place, as [job.Away] has it.
+// An Uploader uploads the record files of one node's part of a crawl to a storage location, as in [job.Upload].
 type Uploader interface {
-	// Start begins to bring what is closed, until ctx ends. The crawl is open. Who starts it calls Finish or Break.
+	// Start starts to upload closed files, until ctx ends. The crawl must be open. The caller must then call Finish or
+	// Abort.
 	Start(ctx context.Context)
-	// Finish returns when all is there, after a run whose files are closed, or says what waits.
+	// Finish uploads the rest after a run, when all files are closed. Its error lists missing files.
 	Finish(ctx context.Context) error
-	Abort()       // ends what Start began: another run brings the rest
-	URL() string  // of the place
-	Close() error // lets go of the place
+	Abort()       // stops the upload; another run uploads the rest
+	URL() string  // of the storage location
+	Close() error // closes the storage location
 }
 
-// A StateUploader brings the node's state there, too.
+// A StateUploader also uploads the node's state.
 type StateUploader interface {
 	Uploader
-	// Cut has checkpoints brought to the place, and the log of the journal cut by what they have. It is called before
-	// Start, with who is warned of what fails for long, and returns what is to be told of checkpoints, as
-	// [crawl.Parts.Checkpointed] has it.
+	// Cut uploads checkpoints, and truncates the journal's log to the part after them. It is called before Start. warn
+	// receives lasting failures. The returned function must be called for each checkpoint, as in
+	// [crawl.Parts.Checkpointed].
 	Cut(log journal.Shipped, warn func(error)) func(at, relies journal.Position, marks []store.Mark)
-	RemoveStates(ctx context.Context) error // ends that, and removes them; Finish or Break follows
+	RemoveStates(ctx context.Context) error // stops this and deletes the checkpoints; then call Finish or Abort
 }
 
-// NewUploader makes the carrier of a node's life, and the job's Away with it. It changes nothing yet.
+// NewUploader creates the uploader of a node's incarnation, and sets the job's Upload. It does not change any files
+// yet.
 type NewUploader func(ctx context.Context, j *job.Job, life string) (Uploader, error)
 
-// An Unbrought is the end of a run whose files are not all in the place.
+// An IncompleteUpload is the error of a run whose files are not all uploaded.
 type IncompleteUpload struct {
 	RunErr    error // of the run
 	UploadErr error
@@ -41,8 +43,8 @@ type IncompleteUpload struct {
 func (u *IncompleteUpload) Error() string   { return u.UploadErr.Error() }
 func (u *IncompleteUpload) Unwrap() []error { return []error{u.UploadErr, u.RunErr} }
 
-// FinishUpload adds to how a run has ended what its place has to say, once all is there that can be. Without a carrier it is
-// as it was.
+// FinishUpload finishes the upload after a run, and adds its error to that of the run. Without an uploader, it returns
+// the run's error.
 func FinishUpload(ctx context.Context, c Uploader, ended error) error {
 	if c == nil {
 		return ended

@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	startTimeout  = 3 * time.Second        // with a crawl that is starting or ending
-	retryInterval = 100 * time.Millisecond // until it is asked again
+	startTimeout  = 3 * time.Second        // for a crawl that is starting or ending
+	retryInterval = 100 * time.Millisecond // between two attempts
 
-	diskTimeout = 5 * time.Second // with the disk, for who explains a URL while the crawl runs
+	diskTimeout = 5 * time.Second // for queries about a URL during the run
 )
 
-// serveQueries lets the crawl be asked while it runs, until the function it returns is called. Where that cannot be, the user
-// is told, and the crawl goes on.
+// serveQueries starts a server for queries, and returns a function that stops it. If that fails, it warns the user and
+// the crawl continues.
 func (s *Session) serveQueries() (stop func()) {
 	if s.Folder == nil {
 		return func() {}
@@ -31,7 +31,7 @@ func (s *Session) serveQueries() (stop func()) {
 	src.DiskTimeout = diskTimeout
 	server, err := inspect.Listen(s.Folder.Path(folder.EndpointName), src)
 	if err != nil {
-		s.Job.Warn(fmt.Errorf("nobody can look into the crawl while it runs: %w", err))
+		s.Job.Warn(fmt.Errorf("queries during the run are not possible: %w", err))
 		return func() {}
 	}
 	served := make(chan error, 1)
@@ -44,8 +44,8 @@ func (s *Session) serveQueries() (stop func()) {
 	}
 }
 
-// Inspect opens a view of the crawl in dir. A crawl that runs there is asked. Otherwise open makes a session of the
-// folder, which is shared and whose disk keeps all changes to itself; open closes it with an error.
+// Inspect opens a view of the crawl in dir. It queries a running crawl. Otherwise it locks the folder for reading, and
+// open creates a session on an overlay disk, which discards changes; open closes the folder on an error.
 func Inspect(ctx context.Context, dir string, open func(*folder.Folder) (*Session, error)) (*inspect.View, error) {
 	var v *inspect.View
 	err := retryWhileBusy(ctx, func() (again bool, err error) {
@@ -55,7 +55,7 @@ func Inspect(ctx context.Context, dir string, open func(*folder.Folder) (*Sessio
 	return v, err
 }
 
-// retryWhileBusy calls f until it does not want to be called again, for as long as a crawl may take to start or to end.
+// retryWhileBusy calls f until it returns false, for as long as a crawl may take to start or end.
 func retryWhileBusy(ctx context.Context, f func() (again bool, err error)) error {
 	patience, done := context.WithTimeout(ctx, startTimeout)
 	defer done()
@@ -65,14 +65,14 @@ func retryWhileBusy(ctx context.Context, f func() (again bool, err error)) error
 			return err
 		}
 		if wait.For(patience, retryInterval) != nil {
-			return fmt.Errorf("a crawl is just starting or ending there, or waits for another look to end: try again in "+
+			return fmt.Errorf("the crawl is just starting or ending, or waits for another reader to end: try again in "+
 				"a moment (%w)", err)
 		}
 	}
 }
 
-// inspectNow asks for the folder first: only where a crawl has it, there is somebody to answer. A crawl that was killed
-// leaves word, too.
+// inspectNow first tries to lock the folder: only if a crawl holds it, a server can answer. A killed crawl leaves its
+// endpoint file, too.
 func inspectNow(ctx context.Context, dir string, open func(*folder.Folder) (*Session, error)) (*inspect.View, error) {
 	f := folder.At(dir, vfs.NewOverlay(vfs.OS))
 	err := f.Share(os.O_CREATE)
@@ -89,7 +89,7 @@ func inspectNow(ctx context.Context, dir string, open func(*folder.Folder) (*Ses
 	return inspect.NewView(s.source(), dir, f.Disk, false, s.Close), nil
 }
 
-// Dial opens a view of the crawl that runs in dir, and waits for one that is just starting.
+// Dial opens a view of the running crawl in dir. It waits for a crawl that is just starting.
 func Dial(ctx context.Context, dir string) (v *inspect.View, err error) {
 	err = retryWhileBusy(ctx, func() (again bool, err error) {
 		v, err = askRunning(ctx, folder.At(dir, vfs.OS), ErrNotRunning)
@@ -98,7 +98,7 @@ func Dial(ctx context.Context, dir string) (v *inspect.View, err error) {
 	return v, err
 }
 
-// askRunning asks the crawl that has locked the folder. It may not answer yet, or not any more.
+// askRunning connects to the crawl that holds the folder, which may not answer yet, or no more.
 func askRunning(ctx context.Context, f *folder.Folder, locked error) (*inspect.View, error) {
 	client, err := inspect.Dial(ctx, f.Path(folder.EndpointName))
 	if err != nil {
@@ -107,12 +107,12 @@ func askRunning(ctx context.Context, f *folder.Folder, locked error) (*inspect.V
 	return inspect.NewView(client, f.Dir, vfs.OS, true, client.Close), nil
 }
 
-// ViewOfFiles is the view of a crawl of which only record files are there, on a disk that has them below dir.
+// ViewOfFiles returns a view of a crawl that only has record files, on a disk that has them below dir.
 func ViewOfFiles(s *Session, dir string, disk vfs.FS) *inspect.View {
 	return inspect.NewView(s.source(), dir, disk, false, s.Close).FilesOnly()
 }
 
-// A source answers for a crawl that is open in this process.
+// A source answers queries about a crawl in this process.
 type source struct {
 	*inspect.Live
 	session *Session

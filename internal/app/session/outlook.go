@@ -12,13 +12,13 @@ import (
 	"kumo/internal/state/stall"
 )
 
-// An Outlook is what is to be expected of a crawl that runs, and why it stands still if it does.
+// An Outlook is the forecast for a running crawl, and the reason if it is stalled.
 type Outlook struct {
 	Forecast forecast.Forecast
 	Stall    stall.Alarm
 }
 
-// Outlook is that of the last second; the zero value before a run.
+// Outlook returns the latest outlook; the zero value before a run.
 func (s *Session) Outlook() Outlook {
 	if o := s.outlook.Load(); o != nil {
 		return *o
@@ -27,12 +27,12 @@ func (s *Session) Outlook() Outlook {
 }
 
 const (
-	outlookInterval = time.Second // between two looks
+	outlookInterval = time.Second // between two updates
 	maxSlowest      = 8           // hosts
 )
 
-// watch keeps the outlook up to date until ctx ends, and tells the listener of stalls. Names of hosts are read from the
-// disk here, so that who asks for the outlook never waits for that.
+// watch updates the outlook until ctx ends, and reports stalls to the listener. Host names are read from disk here, so
+// that callers of Outlook never wait for the disk.
 func (s *Session) watch(ctx context.Context) {
 	w := watcher{Session: s, began: s.Job.Now(), sweep: s.Frontier.Inspector().Sweep(maxSlowest)}
 	for range wait.Ticks(ctx, outlookInterval) {
@@ -47,9 +47,9 @@ type watcher struct {
 	forecaster forecast.Forecaster
 	stall      stall.Monitor
 
-	socketFailures int64 // attempts without a socket, before the last answer
+	socketFailures int64 // attempts without a socket before the last response
 	answered       time.Time
-	stalled        time.Duration // how long, as it was said last
+	stalled        time.Duration // duration at the last update
 }
 
 func (w *watcher) update() {

@@ -16,8 +16,8 @@ import (
 	"kumo/internal/state/frontier"
 )
 
-// Run crawls until nothing waits, a limit is reached (an error that is policy.ErrLimit) or ctx ends (its error), and
-// reports what the crawl has come to. There is a report also when there is an error.
+// Run crawls until the queue is empty, a limit is reached (a policy.ErrLimit) or ctx ends (its error). It returns the
+// report even with an error.
 func (s *Session) Run(ctx context.Context) (*stats.Report, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -54,11 +54,11 @@ func (s *Session) Run(ctx context.Context) (*stats.Report, error) {
 	return report, err
 }
 
-// checkBytes warns where a bound on the bytes of hosts does not know what all of them have sent in earlier runs.
+// checkBytes warns if a limit on bytes per host lacks the counts of earlier runs for some hosts.
 func (s *Session) checkBytes() {
 	if c := &s.Job.Crawl; (c.BytesPerHost > 0 || c.Overrides.LimitsBytes()) && s.Stats.Snapshot().Partial {
-		s.Job.Warn(fmt.Errorf("--max-bytes-per-host counts most hosts from this run on: of so many hosts the bytes of " +
-			"earlier runs are not kept"))
+		s.Job.Warn(fmt.Errorf("--max-bytes-per-host counts most hosts from this run on: there are too many hosts to keep " +
+			"the bytes of earlier runs"))
 	}
 }
 
@@ -81,18 +81,17 @@ func (s *Session) fill(r *stats.Report) {
 	}
 }
 
-// ReportSinks brings the report of the run, which has ended, up to date with what sinks have got since.
+// ReportSinks updates the report of the finished run with the progress of the sinks.
 func (s *Session) ReportSinks(r *stats.Report) error {
 	r.Sinks = s.Job.Sinks()
 	err := s.Folder.WriteReport(r)
 	if vfs.IsFull(err) {
-		return nil // the run has said so, or its report is there
+		return nil // the run has reported that, or the report exists
 	}
 	return err
 }
 
-// restoreCounts has what rules find, and filters answer, be counted on from where the last run has said that it is. What one
-// counted that was killed is not known.
+// restoreCounts restores the counts of field rules and filters from the last report. Those of a killed run are lost.
 func (s *Session) restoreCounts() {
 	if s.Job.Fields == nil && s.Job.Filters == nil || s.Folder == nil {
 		return
@@ -123,7 +122,7 @@ func endReason(err error) string {
 	return "failed"
 }
 
-// isEnd reports whether the engine has ended a run that is not done in order.
+// isEnd reports whether the engine ended a run in order before the crawl was done.
 func isEnd(err error) bool {
 	return IsStop(err) || errors.Is(err, policy.ErrLimit) || errors.Is(err, crawl.ErrStuck) ||
 		errors.Is(err, crawl.ErrOffline) || errors.Is(err, crawl.ErrNoProxy)
@@ -134,10 +133,10 @@ func IsStop(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// SetEndReason says, for the report, how a run ends whose context is about to end.
+// SetEndReason sets the reason, for the report, why a run's context is about to end.
 func (s *Session) SetEndReason(why string) { s.endReason.Store(&why) }
 
-// Reenter lets all that f says back into a crawl whose state was made anew, in place of a run.
+// Reenter admits the URLs that f passes to the Reentry into a crawl with a rebuilt state. It replaces Run.
 func (s *Session) Reenter(ctx context.Context, f func(*crawl.Reentry) error) error {
 	err := s.Engine.Reenter(ctx, f)
 	if err == nil {
@@ -146,7 +145,7 @@ func (s *Session) Reenter(ctx context.Context, f func(*crawl.Reentry) error) err
 	return err
 }
 
-// Tune makes of what may change while a crawl runs what the job has.
+// Tune applies the settings of a job that may change during the run.
 func (s *Session) Tune(j *job.Job) error {
 	if _, err := j.Normalize(); err != nil {
 		return err

@@ -20,34 +20,35 @@ import (
 	"kumo/internal/state/store"
 )
 
-// Parts are what a session is made of. They are its own, and are closed with it.
+// Parts are the parts of a session, which owns and closes them.
 type Parts struct {
 	Job      *job.Job
-	SeedURLs []weburl.URL   // the job's, without its file's
-	Folder   *folder.Folder // nil: nothing is kept on disk
+	SeedURLs []weburl.URL   // of the job, without those of its file
+	Folder   *folder.Folder // nil: nothing is stored on disk
 	Journal  journal.Journal
-	// JournalFiles are the files that have the journal's batches up to a position. It is not asked without a folder.
+	// JournalFiles returns the files with the journal's batches up to a position. It is only called if there is a
+	// folder.
 	JournalFiles func(end journal.Position) ([]folder.Part, error)
-	State        *recovery.State // as it was recovered
+	State        *recovery.State // as recovered
 	Views        recovery.Views
 	Fetcher      *fetch.Client
 	Engine       *crawl.Engine
-	Stores       []store.Store     // the engine closes them when it ends in order
-	Closers      []func() error    // of all else but the folder, in the order in which they are called
-	Advise       func(error) error // adds to an error of the engine what can be done about it; nil: nothing
+	Stores       []store.Store     // closed by the engine if it ends in order
+	Closers      []func() error    // closers of all parts but the folder, in the order of calls
+	Advise       func(error) error // adds advice to an error of the engine; may be nil
 
-	Resumed bool // the crawl goes on from an earlier run
+	Resumed bool // the crawl resumes an earlier run
 	Known   int  // URLs known at the start
 	Waiting int  // URLs waiting at the start
 }
 
-// Close closes what there is of the parts; the folder goes last.
+// Close closes the existing parts, the folder last.
 func (p *Parts) Close() (err error) {
 	for _, closed := range p.Closers {
 		err = errors.Join(err, closed())
 	}
 	for _, s := range p.Stores {
-		_ = s.Close() // its files are as the last commit left them; the next run goes on from there
+		_ = s.Close() // its files remain as of the last commit; the next run resumes from there
 	}
 	if p.Folder != nil {
 		err = errors.Join(err, p.Folder.Close())
@@ -61,40 +62,40 @@ type Session struct {
 	Stats    *stats.Counter
 	Frontier *frontier.Frontier
 
-	changing sync.Mutex // held by who changes settings
+	changing sync.Mutex // held while settings change
 
-	endReason atomic.Pointer[string] // how the run ended that somebody else has ended; nil: nobody has
+	endReason atomic.Pointer[string] // reason given by whoever stopped the run; nil if nobody did
 	outlook   atomic.Pointer[Outlook]
 	curves    stats.Recorder
-	stop      atomic.Pointer[context.CancelFunc] // ends the run; nil: it has not begun
-	run       atomic.Pointer[run]                // nil: it has not begun
+	stop      atomic.Pointer[context.CancelFunc] // ends the run; nil: not started
+	run       atomic.Pointer[run]                // nil: not started
 }
 
-// New makes a session. The caller closes it.
+// New creates a session. The caller closes it.
 func New(p Parts) *Session {
 	return &Session{Parts: p, Stats: p.State.Stats, Frontier: p.Views.Frontier}
 }
 
-// Seeds says how many seeds of the job's file were taken in, and how many it has; 0 and 0 where there is none.
+// Seeds returns how many seeds of the job's file were admitted, and their total; 0 and 0 if there is no file.
 func (s *Session) Seeds() (taken, all int64) { return s.Engine.Seeding.Seeds() }
 
-// URLsKnown is the number of URLs met within reach so far.
+// URLsKnown returns the number of known URLs in scope.
 func (s *Session) URLsKnown() int { return s.Engine.Known() }
 
-// URLsWaiting is how many URLs the frontier has.
+// URLsWaiting returns the number of URLs in the frontier.
 func (s *Session) URLsWaiting() int { return s.Frontier.Counts().URLs }
 
-// Outage is whether the crawl is cut off from the web now, and how often it was.
+// Outage returns whether the network is down, and the number of outages.
 func (s *Session) Outage() crawl.Outage { return s.Engine.Outage() }
 
-// ClusterHooks are what makes a crawl one node's part of a crawl of several.
+// ClusterHooks connect a crawl to the other nodes if it is one node's part of a larger crawl.
 type ClusterHooks struct {
-	// Ship makes of the journal one that is shipped to where the other nodes find it; nil: they do not
+	// Ship wraps the journal so that it is replicated for the other nodes; nil: no replication.
 	Ship   func(local journal.Journal) (journal.Journal, error)
-	Join   func(*recovery.State, *crawl.Parts) error // tells the engine of the other nodes
-	Server bool                                      // this process is a server of the cluster, too
+	Join   func(*recovery.State, *crawl.Parts) error // connects the engine to the other nodes
+	Server bool                                      // this process also runs a server of the cluster
 }
 
-// An Opener makes a session of a node's part of a crawl in a folder that is held. The folder is closed with the
-// session, and with an error.
+// An Opener creates a session of a node's part of a crawl in a locked folder. The folder is closed with the session, or
+// on an error.
 type Opener func(*folder.Folder, *job.Job, *ClusterHooks) (*Session, error)

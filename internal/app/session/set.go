@@ -14,11 +14,11 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// ErrNotRunning is a crawl that does not run.
-var ErrNotRunning = errors.New("the crawl does not run")
+// ErrNotRunning means that the crawl is not running.
+var ErrNotRunning = errors.New("the crawl is not running")
 
-// Set changes settings of the crawl that runs in dir; without values a setting is as by default. It returns what they
-// were. The error is ErrNotRunning where none runs there.
+// Set changes settings of the running crawl in dir; a setting without values gets its default. It returns the previous
+// values, or ErrNotRunning.
 func Set(ctx context.Context, dir string, changes []inspect.Setting) (was []inspect.Setting, err error) {
 	err = withRunning(ctx, dir, func(c *inspect.Client) error {
 		was, err = c.Set(ctx, changes)
@@ -27,7 +27,7 @@ func Set(ctx context.Context, dir string, changes []inspect.Setting) (was []insp
 	return was, err
 }
 
-// withRunning calls f with the crawl that runs in dir. The error is ErrNotRunning where none does.
+// withRunning calls f with a client of the running crawl in dir. It returns ErrNotRunning if there is none.
 func withRunning(ctx context.Context, dir string, f func(*inspect.Client) error) error {
 	at := folder.At(dir, vfs.OS)
 	if !at.IsCrawl() {
@@ -50,7 +50,7 @@ func withRunning(ctx context.Context, dir string, f func(*inspect.Client) error)
 	})
 }
 
-// Set is inspect.Setter's: it changes settings while the crawl runs, and keeps them in its config.yaml.
+// Set implements [inspect.Setter]: it changes settings during the run, and writes them to config.yaml.
 func (s source) Set(_ context.Context, changes []inspect.Setting) (was []inspect.Setting, err error) {
 	c := s.session
 	c.changing.Lock()

@@ -18,13 +18,13 @@ import (
 	"kumo/internal/state/store"
 )
 
-// SnapshotName is where a snapshot of the crawl in dir goes unless the user says otherwise.
+// SnapshotName returns the default folder for a snapshot of the crawl in dir.
 func SnapshotName(dir string, now time.Time) string {
 	return filepath.Clean(dir) + ".snapshot-" + now.UTC().Format("20060102T150405Z")
 }
 
-// Snapshot copies the crawl in dir, as it is at one moment, into the new folder target. A crawl that runs there makes
-// the copy itself, and goes on meanwhile. The copy is a crawl that can be gone on with.
+// Snapshot copies the crawl in dir, as of one moment, into the new folder target. A running crawl makes the copy itself
+// and continues. The copy can be resumed like any crawl.
 func Snapshot(ctx context.Context, dir, target string, progress func(inspect.Copied)) error {
 	target, err := filepath.Abs(target)
 	if err != nil {
@@ -35,9 +35,9 @@ func Snapshot(ctx context.Context, dir, target string, progress func(inspect.Cop
 		return folder.NoCrawlError(dir)
 	}
 	if f.IsNodes() {
-		return advice.Usage("%s belongs to a node of a cluster: a copy would be a second node of the same name. What a "+
-			"node has, the others "+
-			"take over if its disk is lost; its record files can be copied once they are closed (warc/*.gz without .open)", dir)
+		return advice.Usage("%s belongs to a node of a cluster: a copy would be a second node of the same name. If its "+
+			"disk is lost, the other nodes "+
+			"take over its data; closed record files can be copied (warc/*.gz without .open)", dir)
 	}
 	return retryWhileBusy(ctx, func() (again bool, err error) {
 		err = snapshot(ctx, f, target, progress)
@@ -46,7 +46,7 @@ func Snapshot(ctx context.Context, dir, target string, progress func(inspect.Cop
 	})
 }
 
-// snapshot asks for the folder first: only where a crawl has it, there is somebody to make the copy.
+// snapshot first tries to lock the folder: only if a crawl holds it, a server can make the copy.
 func snapshot(ctx context.Context, f *folder.Folder, target string, progress func(inspect.Copied)) error {
 	err := f.Share(os.O_CREATE)
 	if errors.Is(err, folder.ErrLocked) {
@@ -73,15 +73,15 @@ func snapshot(ctx context.Context, f *folder.Folder, target string, progress fun
 	})
 }
 
-// Snapshot is inspect.Snapshooter's.
+// Snapshot implements [inspect.Snapshotter].
 func (s source) Snapshot(ctx context.Context, target string) iter.Seq2[inspect.Copied, error] {
 	return func(yield func(inspect.Copied, error) bool) {
 		from := s.session.Folder
 		if from.IsNodes() {
-			yield(inspect.Copied{}, errors.New("the folder is that of a node of a cluster"))
+			yield(inspect.Copied{}, errors.New("the folder belongs to a node of a cluster"))
 			return
 		}
-		left := false // by who asked
+		left := false // the client has canceled
 		err := folder.Make(target, func(part string) error {
 			return s.session.copyTo(ctx, folder.NewCopy(from, part, func(n inspect.Copied) bool {
 				left = left || !yield(n, nil)
@@ -94,7 +94,7 @@ func (s source) Snapshot(ctx context.Context, target string) iter.Seq2[inspect.C
 	}
 }
 
-// copyTo copies the crawl as it is at one moment; what never changes is copied after it.
+// copyTo copies the crawl as of one moment; files that never change are copied afterwards.
 func (s *Session) copyTo(ctx context.Context, c *folder.Copy) error {
 	err := s.Engine.Checkpoints.Snapshot(ctx, func(ctx context.Context, at journal.Position, marks []store.Mark) error {
 		begun, err := s.JournalFiles(at)

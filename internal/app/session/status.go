@@ -11,14 +11,14 @@ import (
 	"kumo/internal/state/stall"
 )
 
-// A run is what a session has begun: when, and what had been counted then.
+// A run has the report of a session at its start, and the counts at that time.
 type run struct {
 	report stats.Report
 	before stats.Snapshot
 }
 
-// Status says how the crawl goes. Of one that does not run, it is what its last run has reported, if nothing came
-// after.
+// Status returns the state of the crawl. If it is not running, that is the report of its last run, unless it is
+// outdated.
 func (s source) Status(context.Context) (*inspect.Status, error) {
 	c := s.session
 	counts := c.Frontier.Counts()
@@ -46,7 +46,7 @@ func (s source) Status(context.Context) (*inspect.Status, error) {
 	return x, nil
 }
 
-// Condition is what is to be expected at a time, and what is in the way.
+// Condition returns the forecast and the problems at a time.
 func (s *Session) Condition(now time.Time) (c stats.Condition) {
 	if o := s.Outage(); o.Offline {
 		c.Offline, c.OfflineReason = max(now.Sub(o.Since).Seconds(), 0), o.Why
@@ -73,7 +73,7 @@ func (s *Session) lastReport(x *inspect.Status) error {
 		return nil
 	}
 	x.State = inspect.BrokenOff
-	if last.Ended == "failed" { // what was under way is in the journal, and not in the report
+	if last.Ended == "failed" { // requests in progress are in the journal, but not in the report
 		x.State, x.Ended = inspect.Stopped, last.Ended
 	}
 	x.Crawl = cmp.Or(last.Crawl, s.Job.Name)

@@ -16,13 +16,13 @@ var (
 	_ inspect.Controller  = source{}
 )
 
-// Curves is inspect.Curver's.
+// Curves implements [inspect.CurveReader].
 func (s source) Curves(context.Context) (*stats.Curves, error) {
 	c := s.session.curves.Curves()
 	return &c, nil
 }
 
-// Pause is inspect.Steerer's.
+// Pause implements [inspect.Controller].
 func (s source) Pause(_ context.Context, on bool) error {
 	if err := s.checkControllable(); err != nil {
 		return err
@@ -31,7 +31,7 @@ func (s source) Pause(_ context.Context, on bool) error {
 	return nil
 }
 
-// Stop is inspect.Steerer's.
+// Stop implements [inspect.Controller].
 func (s source) Stop(context.Context) error {
 	if err := s.checkControllable(); err != nil {
 		return err
@@ -42,7 +42,7 @@ func (s source) Stop(context.Context) error {
 	return nil
 }
 
-// Add is inspect.Steerer's.
+// Add implements [inspect.Controller].
 func (s source) Add(ctx context.Context, urls []string) (news int, err error) {
 	if err := s.checkControllable(); err != nil {
 		return 0, err
@@ -66,21 +66,21 @@ func (s source) Add(ctx context.Context, urls []string) (news int, err error) {
 	return news, s.session.Engine.Seeding.AddSeeds(ctx, all, nil)
 }
 
-// checkControllable is an error for a node's part of a crawl: all nodes do the same.
+// checkControllable returns an error for a node's part of a crawl, because all nodes must do the same.
 func (s source) checkControllable() error {
 	if s.session.Folder.IsNodes() {
-		return errors.New("a node does what its crawl does: kumo pause, resume, stop and add with --crawl tell all nodes")
+		return errors.New("a node follows its crawl: use kumo pause, resume, stop and add with --crawl to control all nodes")
 	}
 	return nil
 }
 
-// WithController has f steer the crawl that runs in dir. The error is ErrNotRunning where none runs there.
+// WithController calls f with a controller of the running crawl in dir. It returns ErrNotRunning if there is none.
 func WithController(ctx context.Context, dir string, f func(inspect.Controller) error) error {
 	return withRunning(ctx, dir, func(c *inspect.Client) error { return f(c) })
 }
 
-// CountBlocked counts what rules would leave out of what waits in this process, for who asks all nodes: an
-// inspect.Blocked in JSON.
+// CountBlocked counts this process's pending URLs that the rules would exclude, for a count over all nodes. It returns
+// an inspect.Blocked in JSON.
 func (s *Session) CountBlocked(ctx context.Context, rules []string) ([]byte, error) {
 	b, err := s.source().Blocked(ctx, rules)
 	if err != nil {
@@ -89,11 +89,11 @@ func (s *Session) CountBlocked(ctx context.Context, rules []string) ([]byte, err
 	return json.Marshal(b)
 }
 
-// Blocked counts what rules would leave out of what waits in the crawl of a view.
+// Blocked counts the pending URLs of a view's crawl that the rules would exclude.
 func Blocked(ctx context.Context, v *inspect.View, rules []string) (*inspect.Blocked, error) {
 	b, can := v.Source.(inspect.BlockCounter)
 	if !can {
-		return nil, errors.New("what waits in this crawl cannot be counted")
+		return nil, errors.New("the pending URLs of this crawl cannot be counted")
 	}
 	return b.Blocked(ctx, rules)
 }

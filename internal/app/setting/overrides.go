@@ -12,8 +12,8 @@ import (
 
 const maxOverrideFile = 64 << 20
 
-// overrides is a list of settings for some hosts or URLs: YAML, or @FILE. An element may have several; each is kept in
-// its canonical form.
+// overrides returns a list of settings for some hosts or URLs: YAML, or @FILE. An element may contain several; each is
+// stored in canonical form.
 func overrides(p *[]string) Value {
 	return newList(p, "YAML", func(text string) (texts []string, err error) {
 		name, isFile := strings.CutPrefix(text, "@")
@@ -37,7 +37,7 @@ func overrides(p *[]string) Value {
 	}, slices.Clone[[]string])
 }
 
-// readFile reads a file of at most so many bytes.
+// readFile reads a file of at most most bytes.
 func readFile(name string, most int64) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {

@@ -24,7 +24,7 @@ type Values struct {
 	SkipBadSeeds bool
 	Config       string
 	Out          string
-	Work         string // the local folder of a crawl whose files go to a place
+	Work         string // the local folder of a crawl whose files are uploaded
 	KeepLocal    bool
 	PlaceWait    time.Duration
 	Text, Index  bool
@@ -32,7 +32,7 @@ type Values struct {
 	Filter       Filter
 	Recrawl      []string
 	Due          bool
-	Overrides    []string // each in its canonical form
+	Overrides    []string // in canonical form
 	Headers      []string
 	Cookies      string
 	Login        string
@@ -48,7 +48,7 @@ type Values struct {
 	LogJSON      bool
 }
 
-// Filter are the settings of the programs that are asked about links, requests and pages.
+// Filter has the settings of external filters.
 type Filter struct {
 	Commands []string
 	Procs    int
@@ -57,52 +57,52 @@ type Filter struct {
 	Default  string // one of filter.Defaults
 }
 
-// UI are the settings of the web page of a crawl.
+// UI has the settings of a crawl's web page.
 type UI struct {
 	Addr, Cert, Key string
 	NoToken         bool
 }
 
-// A Scope says which machines of a crawl share a setting.
+// A Scope determines which machines of a crawl share a setting.
 type Scope string
 
-// The scopes. The settings of a crawl lie in the cluster's registry, so none of them is a secret.
+// The scopes. Crawl settings are stored in the cluster's registry, so none of them may be a secret.
 const (
 	Crawl Scope = "crawl" // the same on all nodes: kumo start takes it
 	Node  Scope = "node"  // each node has its own: kumo node takes it
 	Alone Scope = "alone" // for a crawl on one machine: neither takes it
 )
 
-// A Change says when a setting may change once the crawl has begun.
+// A Change determines when a setting may change after the crawl has started.
 type Change string
 
-// The times. The folder of a crawl keeps all settings but those that are set PerRun.
+// The times. A crawl's folder stores all settings except PerRun ones.
 const (
-	Live    Change = "live"     // at any time, by kumo set
-	NextRun Change = "next run" // when the crawl, or the node, starts again
-	Grow    Change = "grow"     // when it starts again, so that more URLs are admitted
-	Fixed   Change = "fixed"    // never: the crawl has excluded, written or named something by it
-	PerRun  Change = "per run"  // it holds for one run
+	Live    Change = "live"     // at any time, with kumo set
+	NextRun Change = "next run" // at the next start of the crawl or node
+	Grow    Change = "grow"     // at the next start, if more URLs are admitted
+	Fixed   Change = "fixed"    // never: the crawl has already excluded, written or named something by it
+	PerRun  Change = "per run"  // applies to one run only
 )
 
 // A Setting is an entry of the table.
 type Setting struct {
-	Key    string // the flag, the key in a configuration file, and the environment variable: KUMO_ and upper case
-	Short  string // the flag's one letter
+	Key    string // the flag, the key in a configuration file and, in upper case after KUMO_, the environment variable
+	Short  string // one-letter flag
 	Group  Group
-	Basic  bool // kumo crawl --help shows it; the others are in --help-all
+	Basic  bool // listed in kumo crawl --help; the others are in --help-all
 	Scope  Scope
 	Change Change
 
-	FlagOnly bool   // a configuration file cannot set it
-	Mirror   bool   // kumo mirror has it
-	Option   string // the function of package kumo that sets it
+	FlagOnly bool   // not allowed in a configuration file
+	Mirror   bool   // also a flag of kumo mirror
+	Option   string // the option of package kumo
 	Help     string // an imperative or a noun phrase; the value's name is in backquotes
-	Default  string // as it is written on the command line; "" for the type's zero value
-	NoValue  string // what the flag means without a value; "" if it needs one
+	Default  string // in command-line notation; "" for the type's zero value
+	NoValue  string // meaning of the flag without a value; "" if it needs one
 
-	// Widens reports whether the crawl admits URLs, or writes things, with now that it did not with was; nil if a change of
-	// the setting never has this effect. Each is as Get returns it.
+	// Widens reports whether the crawl admits URLs, or writes things, with now that it did not with was; nil if a change
+	// of the setting never has this effect. Each is as Get returns it.
 	Widens func(was, now []string) bool
 	// Value gives access to the setting in v.
 	Value func(v *Values) Value
@@ -132,14 +132,13 @@ const (
 var Groups = []Group{Seeds, Scoping, Limits, Politeness, Requests, Output, Revisits, Traps, Network, Places, Filters,
 	Resources, Observing}
 
-// The keys of a configuration file that are no settings: seeds, and the files that more of them came from, which are
-// there for information.
+// Keys of a configuration file that are not settings: the seeds, and the files of further seeds, for information only.
 const (
 	SeedsKey = "seeds"
 	FilesKey = "seed-files"
 )
 
-// Find returns the setting of a key; nil if there is none.
+// Find returns the setting with a key; nil if there is none.
 func Find(key string) *Setting {
 	if i := slices.IndexFunc(All, func(s Setting) bool { return s.Key == key }); i >= 0 {
 		return &All[i]
@@ -147,7 +146,7 @@ func Find(key string) *Setting {
 	return nil
 }
 
-// Keys are the keys of the settings for which a condition holds, in order.
+// Keys returns the keys of the settings that satisfy a condition, in order.
 func Keys(holds func(*Setting) bool) (keys []string) {
 	for i := range All {
 		if holds(&All[i]) {
@@ -157,11 +156,11 @@ func Keys(holds func(*Setting) bool) (keys []string) {
 	return keys
 }
 
-// LiveKeys are the keys of the settings that all nodes share and that may change while the crawl runs.
+// LiveKeys returns the keys of the settings that may change while the crawl runs.
 func LiveKeys() []string { return Keys(func(s *Setting) bool { return s.Change == Live }) }
 
 // Lasting reports whether the crawl has excluded, written or named something by the setting, so that it cannot change
-// freely once the crawl has begun.
+// freely after the start.
 func (s *Setting) Lasting() bool { return s.Change == Fixed || s.Change == Grow }
 
 // Reset sets all settings to their defaults.
@@ -174,13 +173,13 @@ func (v *Values) Reset() {
 		}
 		if s.Default != "" {
 			if err := value.Set(s.Default); err != nil {
-				panic("kumo: default of " + s.Key + ": " + err.Error()) // a fault of the table, which its test finds
+				panic("kumo: default of " + s.Key + ": " + err.Error()) // a mistake in the table, which its test finds
 			}
 		}
 	}
 }
 
-// Get returns the values of a setting, as a folder keeps them: several for a list. "" stands for nothing.
+// Get returns the values of a setting in the form stored in a folder: several for a list. "" means none.
 func (s *Setting) Get(v *Values) []string {
 	value := s.Value(v)
 	if list, ok := value.(List); ok {
@@ -189,12 +188,12 @@ func (s *Setting) Get(v *Values) []string {
 	return []string{value.String()}
 }
 
-// Set sets a setting to values, as Get returned them.
+// Set sets a setting to values as returned by Get.
 func (s *Setting) Set(v *Values, values []string) error {
 	return assign(s.Value(v), values)
 }
 
-// Stored returns a setting for a folder; false if nothing is set.
+// Stored returns a setting in the form stored in a folder; false if it is not set.
 func (s *Setting) Stored(v *Values) (settings.Setting, bool) {
 	values := s.Get(v)
 	return settings.Setting{Key: s.Key, Values: values}, len(values) > 0 && values[0] != ""
@@ -227,7 +226,7 @@ func higherDepth(was, now []string) bool {
 	return len(was) == 1 && len(now) == 1 && limitOf(was[0], false) < limitOf(now[0], false)
 }
 
-// limitOf is a limit as a number: the largest where there is none, -1 where the text is no limit.
+// limitOf parses a limit: the largest number if there is none, -1 if it is invalid.
 func limitOf(text string, zeroIsNone bool) int64 {
 	if text == job.NoLimit {
 		return math.MaxInt64

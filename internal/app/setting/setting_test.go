@@ -41,7 +41,7 @@ func TestEntriesAreComplete(t *testing.T) {
 	}
 }
 
-// TestStoredSettingsRoundTrip sets each setting to what Get returns of another, through text as a folder keeps it.
+// TestStoredSettingsRoundTrip sets each setting to the result of Get, in the text form stored in a folder.
 func TestStoredSettingsRoundTrip(t *testing.T) {
 	changed := map[string]string{"string": "some/text", "bool": "true", "int": "7", "float64": "2.5", "duration": "36h",
 		"SIZE": "3MiB", "stringArray": "a=2", "stringSlice": "nofollow", "RULES": "tracking,www",
@@ -83,7 +83,7 @@ func TestStoredSettingsRoundTrip(t *testing.T) {
 	}
 }
 
-// TestOverridesAreSettings holds the keys of overrides against the table.
+// TestOverridesAreSettings compares the keys of overrides with the table.
 func TestOverridesAreSettings(t *testing.T) {
 	for _, key := range policy.OverrideKeys() {
 		if Find(key) == nil {

@@ -9,10 +9,10 @@ import (
 	"kumo/internal/state/frontier"
 )
 
-// DefaultUI is the address of the web page where --ui names none.
+// DefaultUI is the address of the web page if --ui has no value.
 const DefaultUI = "127.0.0.1:8090"
 
-// All are all settings of a crawl, by group.
+// All are the settings of a crawl, by group.
 var All = []Setting{
 	{Key: "input-file", Short: "i", Group: Seeds, Basic: true, Scope: Crawl, Change: PerRun,
 		Help:  "read seeds from `FILE`, one URL a line, comments after #; - is standard input",
@@ -334,5 +334,5 @@ var All = []Setting{
 		Value: func(v *Values) Value { return Bool(&v.LogJSON) }},
 }
 
-// KeepLocalKey is the setting of whether uploaded WARC files stay in the folder, too.
+// KeepLocalKey is the setting that keeps uploaded WARC files in the folder.
 const KeepLocalKey = "keep-local"

@@ -15,14 +15,14 @@ import (
 	"kumo/internal/state/rank"
 )
 
-// A Value is a place in Values that can be set from text. It has the methods that flags have.
+// A Value gives access to a field of Values as text. It has the methods of a flag.
 type Value interface {
 	String() string
 	Set(text string) error
-	Type() string // for people and completion: int, SIZE, a|b|c
+	Type() string // for users and completion: int, SIZE, a|b|c
 }
 
-// A List is a Value with several elements: Set adds to it.
+// A List is a Value with several elements. Set appends to it.
 type List interface {
 	Value
 	Append(text string) error
@@ -36,7 +36,7 @@ func assign(v Value, texts []string) error {
 		return list.Replace(texts)
 	}
 	if len(texts) != 1 {
-		return fmt.Errorf("one value is wanted, not %d", len(texts))
+		return fmt.Errorf("give one value, not %d", len(texts))
 	}
 	return v.Set(texts[0])
 }
@@ -163,7 +163,7 @@ func (d delayBound) Set(text string) error {
 // longUnits matches days and weeks, which time.ParseDuration does not accept.
 var longUnits = regexp.MustCompile(`(\d+\.?\d*|\.\d+)([dw])`)
 
-// ParseDuration reads a duration in which days and weeks are understood.
+// ParseDuration parses a duration, which may contain days and weeks.
 func ParseDuration(text string) (time.Duration, error) {
 	hours := longUnits.ReplaceAllStringFunc(text, func(part string) string {
 		n, err := strconv.ParseFloat(part[:len(part)-1], 64)
@@ -177,7 +177,7 @@ func ParseDuration(text string) (time.Duration, error) {
 	})
 	d, err := time.ParseDuration(hours)
 	if err != nil {
-		return 0, fmt.Errorf("%q is no time: write a number and its unit as in 500ms, 90s, 1h30m, 7d or 2w", text)
+		return 0, fmt.Errorf("%q is not a duration: write a number and its unit, such as 500ms, 90s, 1h30m, 7d or 2w", text)
 	}
 	return d, nil
 }
@@ -187,7 +187,7 @@ type sizeValue[T int64 | uint64] struct{ n *T }
 // Size returns a value that accepts numbers of bytes: 500, 64KiB, 1.5GB.
 func Size[T int64 | uint64](n *T) Value { return sizeValue[T]{n} }
 
-// FormatSize writes bytes with the largest unit that leaves a whole number.
+// FormatSize formats a number of bytes with the largest unit that leaves a whole number.
 func FormatSize(n int64) string { return sizeValue[int64]{&n}.String() }
 
 var units = []struct {
@@ -307,13 +307,13 @@ func (h hops) Set(text string) error {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 {
-		return fmt.Errorf("%q: a number of hops is wanted, 0 for the seeds only, or %s", text, job.NoLimit)
+		return fmt.Errorf("%q: give a number of hops, 0 for the seeds only, or %s", text, job.NoLimit)
 	}
 	*h.n = n
 	return nil
 }
 
-// A list is a List of elements. A text may have several.
+// A list is a List of elements. A text may contain several.
 type list[S ~[]T, T any] struct {
 	p     *S
 	parse func(text string) (S, error)
@@ -370,13 +370,13 @@ func patterns(p *[]*regexp.Regexp) Value {
 	})
 }
 
-// preferences is a list of REGEX=WEIGHT.
+// preferences returns a list of REGEX=WEIGHT.
 func preferences(p *rank.Preferences) Value {
 	return newList(p, "stringArray", rank.ParsePreference, rank.Preferences.Texts)
 }
 
-// A set is a List of names in which order and repetition have no meaning. An element may be several, with commas. The
-// first Set replaces what there was: the default.
+// A set is a List of names without order or repetition. An element may contain several, separated by commas. The first
+// Set replaces the default.
 type set struct {
 	names   func() []string
 	replace func(names []string) error

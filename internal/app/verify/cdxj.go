@@ -10,7 +10,7 @@ import (
 
 const mergedIndex = "index.cdxj"
 
-// indexes reads the index of each file, and the one of them all.
+// indexes reads the index of each WARC file, and the merged index.
 func (v *verifier) indexes() error {
 	var files, lines int64
 	for number := range v.files.all {
@@ -35,7 +35,7 @@ func (v *verifier) indexes() error {
 	return nil
 }
 
-// indexOf is the name of a WARC file's index: as long as the file grows, its lines are in the order of arrival.
+// indexOf returns the name of a WARC file's index. While the file grows, the index is in order of arrival.
 func (v *verifier) indexOf(number int) (name string, grows bool) {
 	final := v.files.path(number)
 	if _, err := v.Disk.Size(v.path(final)); err != nil {
@@ -48,20 +48,20 @@ func (v *verifier) indexOf(number int) (name string, grows bool) {
 	}
 	if _, err := v.Disk.Size(v.path(name)); err != nil {
 		v.files.all[number].unindexed = true
-		v.fault(Fault{Check: checkCDXJ, File: name, Offset: -1, What: "the index is not here",
-			Remedy: "it can be made again from its WARC file"})
+		v.fault(Fault{Check: checkCDXJ, File: name, Offset: -1, What: "the index is missing",
+			Remedy: "it can be rebuilt from its WARC file"})
 	}
 	return name, grows
 }
 
 const allFiles = -1
 
-// index reads an index of one WARC file, or of allFiles.
+// index reads the index of one WARC file, or the merged one (allFiles).
 func (v *verifier) index(name string, grows bool, of int) (int64, error) {
 	var last []byte
 	return v.eachLine(checkCDXJ, name, grows, func(l line) error {
 		if !grows && bytes.Compare(last, l.text) >= 0 {
-			v.fault(Fault{Check: checkCDXJ, File: name, Offset: l.at, What: "the line does not come after the one before it: " +
+			v.fault(Fault{Check: checkCDXJ, File: name, Offset: l.at, What: "the line does not sort after the previous one: " +
 				"the index is not sorted",
 				Remedy: "sort it bytewise (LC_ALL=C sort)"})
 		}
@@ -73,7 +73,7 @@ func (v *verifier) index(name string, grows bool, of int) (int64, error) {
 		f := fact{At: l.at, File: v.files.numberOf(x.File), Offset: x.Offset, Length: x.Length, Time: x.Time.UnixMicro(),
 			Status: x.Status, Words: hashOf(string(l.text))}
 		if _, ok := parseDigest(x.Digest); !ok {
-			return fmt.Errorf("%q is no digest", x.Digest)
+			return fmt.Errorf("%q is not a digest", x.Digest)
 		}
 		f.Sum = hashOf(x.Digest)
 		if x.MIME == "warc/revisit" {
@@ -84,7 +84,7 @@ func (v *verifier) index(name string, grows bool, of int) (int64, error) {
 			return asStop(v.claim(x.URL, kindIndex, f))
 		}
 		if f.File != of {
-			return fmt.Errorf("the line speaks of %s, which has an index of its own", x.File)
+			return fmt.Errorf("the line refers to %s, which has its own index", x.File)
 		}
 		return asStop(v.claim(x.URL, kindLine, f))
 	})

@@ -14,64 +14,64 @@ import (
 	"kumo/internal/base/extsort"
 )
 
-// A claim is what a file says of a URL.
+// A claim is a statement of a file about a URL.
 type claim struct {
 	url  []byte
 	kind kind
-	body []byte // by kind
+	body []byte // depends on the kind
 }
 
-// A kind says where a claim comes from. A URL's claims come in the order of their kinds, so that what is needed to
-// judge later ones is there.
+// A kind is the origin of a claim. A URL's claims are sorted by kind, so that those needed to check later ones come
+// first.
 type kind uint8
 
 const (
-	kindCapture      kind = iota + 1 // a record of an answer
-	kindLine                         // a line of a file's index
+	kindCapture      kind = iota + 1 // a response record
+	kindLine                         // a line of a WARC file's index
 	kindIndex                        // a line of index.cdxj
-	kindReference                    // a revisit, or the index of digests, names a record
+	kindReference                    // a revisit or the index of digests refers to a record
 	kindPage                         // a line of pages.jsonl
 	kindText                         // a line of text.jsonl
 	kindFields                       // a line of fields.jsonl
 	kindVisit                        // a line of crawl.log
 	kindSkip                         // a line of skipped.jsonl
-	kindDeferred                     // set aside
-	kindPending                      // in the frontier, or in the journal's rest
-	kindPendingDedup                 // seen has yet to say whether it is news
+	kindDeferred                     // in state/deferred
+	kindPending                      // in the frontier, or in the journal after it
+	kindPendingDedup                 // not yet merged into the URL database
 )
 
-// A fact is what claims of all kinds are made of. Which of its fields mean something depends on the kind.
+// A fact is the body of a claim. The kind determines which fields are used.
 type fact struct {
-	At     int64  // offset of the line or record that says so
-	File   int    // a WARC file's number, -1 for none
-	Offset int64  // there
+	At     int64  // offset of the line or record
+	File   int    // number of a WARC file, -1 for none
+	Offset int64  // in that file
 	Length int64  // of the record, or of the payload
-	Time   int64  // microseconds
-	Status int    // HTTP
-	Flags  uint64 // see below
-	ID     uint64 // hash of a record's id; of a page and a visit, of the media type
-	Words  uint64 // hash of what page line and metadata record both have; of an index, its line
-	Trail  uint64 // hash of what visit and metadata record both have
-	// hash of the digest that a record, its index line and what refers to it give: that of the body with its chunks
+	Time   int64  // in microseconds
+	Status int    // of HTTP
+	Flags  uint64 // the flags below
+	ID     uint64 // hash of the record's ID; for a page or visit, of the media type
+	Words  uint64 // hash of the data common to page line and metadata record; for an index, of the line
+	Trail  uint64 // hash of the data common to visit and metadata record
+	// Hash of the digest in a record, its index line and references to it, which is that of the encoded body.
 	Sum    uint64
-	Digest digest // of the body
+	Digest digest // of the decoded body
 }
 
 const (
 	flagRevisit  = 1 << iota
-	flagResource // bytes that are no HTTP answer
+	flagResource // not an HTTP response
 	flagRobots
-	flagWords     // Words and Trail are known
-	flagAnswer    // of a visit: one came
-	flagPermanent // a rule that leaves a URL out for good
+	flagWords     // Words and Trail are set
+	flagAnswer    // a visit with a response
+	flagPermanent // excluded for good
 	flagFailed
-	flagRecrawl // a recrawl
-	flagDigests // of the index of digests
+	flagRecrawl // scheduled again
+	flagDigests // from the index of digests
 )
 
 func (f *fact) has(flag uint64) bool { return f.Flags&flag != 0 }
 
-// A digest is a SHA-1; zero if none is known.
+// A digest is a SHA-1; zero if unknown.
 type digest [20]byte
 
 func (d digest) String() string { return base32.StdEncoding.EncodeToString(d[:]) }
@@ -119,7 +119,7 @@ func readFact(b []byte) (f fact) {
 	return f
 }
 
-// claim adds what a file says.
+// claim adds a claim.
 func (v *verifier) claim(url string, k kind, f fact) error {
 	var buf [128]byte
 	return v.claims.add(url, k, f.append(buf[:0]))
@@ -146,10 +146,10 @@ type fileTable struct {
 
 type warcFile struct {
 	present   bool
-	unindexed bool  // there is no index of it, which has been said
-	unlisted  bool  // made by a run that wrote no pages.jsonl
-	lines     int64 // of its index
-	merged    int64 // lines of index.cdxj that name it
+	unindexed bool  // its index is missing, which was reported
+	unlisted  bool  // from a run that wrote no pages.jsonl
+	lines     int64 // in its index
+	merged    int64 // lines of index.cdxj that refer to it
 }
 
 func (t *fileTable) numberOf(name string) int {
@@ -167,11 +167,11 @@ func (t *fileTable) numberOf(name string) int {
 
 func (t *fileTable) path(n int) string { return "warc/" + t.names[n] }
 
-// A sorter sorts claims: what memory does not hold goes to a folder that close removes. A claim's key is its URL, its
-// value the kind and then the body: a URL's claims come in the order of their kinds.
+// A sorter sorts claims. Claims that do not fit into memory are in a folder that close deletes. The key of a claim is
+// its URL, the value is the kind followed by the body, so a URL's claims are in the order of their kinds.
 type sorter struct {
 	*extsort.Sorter
-	dir   string // not there as long as nothing was written
+	dir   string // created on the first write
 	value []byte
 }
 
@@ -188,7 +188,7 @@ func (s *sorter) add(url string, kind kind, body []byte) error {
 	return s.Add(0, []byte(url), s.value)
 }
 
-// sorted gives all claims in order. Nothing may be added any more.
+// sorted returns all claims in order. Then no more may be added.
 func (s *sorter) sorted() (*claims, error) {
 	m, err := s.Sorted(0)
 	return &claims{m}, err
@@ -196,7 +196,7 @@ func (s *sorter) sorted() (*claims, error) {
 
 func (s *sorter) close() error { return errors.Join(s.Close(), os.RemoveAll(s.dir)) }
 
-// Claims are in order, each valid until the next; io.EOF at the end.
+// claims iterates over claims in order. A claim is valid until the next one; io.EOF at the end.
 type claims struct{ *extsort.Merge }
 
 func (c *claims) next() (claim, error) {

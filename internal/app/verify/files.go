@@ -14,8 +14,8 @@ const notCommitted = "not committed yet: the next start cuts them"
 
 func (v *verifier) path(name string) string { return filepath.Join(v.Dir, filepath.FromSlash(name)) }
 
-// committedLength is how much of a file counts. Where it may grow, that is what the journal says. It is 0 for a file that is
-// not there.
+// committedLength returns the committed length of a file: that in the journal if the file may grow. It is 0 if the file
+// does not exist.
 func (v *verifier) committedLength(check, name string, grows bool) (int64, error) {
 	size, err := v.Disk.Size(v.path(name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -28,9 +28,9 @@ func (v *verifier) committedLength(check, name string, grows bool) (int64, error
 	case !known && (!grows || v.State == nil):
 		return size, nil
 	case size < mark:
-		v.fault(Fault{Check: check, File: name, Offset: size, What: fmt.Sprintf("the journal says that %d bytes were "+
-			"written, %d are here",
-			mark, size), Remedy: "bring the file back from a copy; if there is none, " + remedy})
+		v.fault(Fault{Check: check, File: name, Offset: size, What: fmt.Sprintf("the journal records %d bytes, "+
+			"but the file has %d",
+			mark, size), Remedy: "restore the file from a copy; if there is none, " + remedy})
 	case size > mark && grows:
 		v.note(Fault{Check: check, File: name, Offset: mark, What: fmt.Sprintf("%d bytes are %s", size-mark, notCommitted)})
 		return mark, nil
@@ -40,10 +40,10 @@ func (v *verifier) committedLength(check, name string, grows bool) (int64, error
 
 type line struct {
 	at   int64
-	text []byte // without its end
+	text []byte // without the newline
 }
 
-// eachLine calls f with the lines of what is committed of a file, and counts them. What f says of one is a fault.
+// eachLine calls f with the committed lines of a file, and counts them. An error of f is a fault of the line.
 func (v *verifier) eachLine(check, name string, grows bool, f func(line) error) (n int64, err error) {
 	length, err := v.committedLength(check, name, grows)
 	if err != nil || length == 0 {
@@ -69,21 +69,21 @@ func (v *verifier) eachLine(check, name string, grows bool, f func(line) error) 
 	}
 	if torn > 0 {
 		n++
-		v.fault(Fault{Check: check, File: name, Offset: length - torn, What: "the last line has no end"})
+		v.fault(Fault{Check: check, File: name, Offset: length - torn, What: "the last line is incomplete"})
 	}
 	return n, err
 }
 
-var errStop = errors.New("verify cannot go on")
+var errStop = errors.New("verification cannot continue")
 
-// A stop ends reading, unlike what is wrong with a line.
+// A stopError ends reading, unlike a fault in a line.
 type stopError struct{ err error }
 
 func (s stopError) Error() string        { return s.err.Error() }
 func (s stopError) Unwrap() error        { return s.err }
 func (s stopError) Is(target error) bool { return target == errStop }
 
-// asStop is for errors of verify itself.
+// asStop converts an error of the verification itself.
 func asStop(err error) error {
 	if err == nil {
 		return nil
@@ -93,7 +93,7 @@ func asStop(err error) error {
 
 const progressEvery = 8 << 20 // bytes
 
-// progress tells of the last n bytes done.
+// progress reports progress after n more bytes.
 func (v *verifier) progress(check string, done, total, n int64) error {
 	if done/progressEvery == (done-n)/progressEvery {
 		return nil

@@ -8,26 +8,26 @@ import (
 	"kumo/internal/state/seen"
 )
 
-// A group is all that is said of one URL. Records and pages are kept, which are a few; of the rest only what is needed
-// to judge.
+// A group combines all claims about one URL. It keeps the few records and pages, and otherwise only the data needed for
+// the checks.
 type group struct {
 	v        *verifier
 	url      string
-	entry    *seen.Entry // nil if the database does not know the URL
+	entry    *seen.Entry // nil if the URL is not in the database
 	captures []capture
 	pages    []listed
 
-	visited        bool // otherwise than for its rules
-	answered       fact // the last visit with an answer of a status
+	visited        bool // other than for its robots.txt
+	answered       fact // the last visit with a response status
 	recrawled      bool // it was not the first
 	fetched        bool // a visit had status 200
 	body           digest
-	lastVisitFound bool // a visit began when the database says that the last one did
+	lastVisitFound bool // there is a visit at the time of the last visit in the database
 	skipped        bool
 	deferred       bool
 	pending        bool
 	pendingDedup   bool
-	lastSkip       int64 // when
+	lastSkip       int64 // time of the last skip
 }
 
 type capture struct {
@@ -38,8 +38,8 @@ type capture struct {
 
 type listed struct {
 	fact
-	record  int  // among the captures, -1 if it has none
-	visited bool // crawl.log has it, too
+	record  int  // index in captures, -1 if it has none
+	visited bool // crawl.log has it
 }
 
 func (g *group) fault(check, file string, at int64, format string, args ...any) {
@@ -76,7 +76,8 @@ func (g *group) add(c *claim) {
 	}
 }
 
-// captureAt is the URL's record at a place; nil, and a fault, if there is none. Where the file is not here nobody knows.
+// captureAt returns the URL's record at a location. If there is none, it returns nil and reports a fault, unless the
+// file is missing.
 func (g *group) captureAt(check, file string, f *fact) *capture {
 	for i := range g.captures {
 		if c := &g.captures[i]; c.File == f.File && c.Offset == f.Offset {
@@ -89,7 +90,7 @@ func (g *group) captureAt(check, file string, f *fact) *capture {
 	return nil
 }
 
-// line compares a line of a file's index.
+// line checks a line of a WARC file's index.
 func (g *group) line(f *fact) {
 	name, _ := g.v.indexOf(f.File)
 	c := g.captureAt(checkCDXJ, name, f)
@@ -114,7 +115,7 @@ func (g *group) merged(f *fact) {
 	}
 	if c.merged = true; c.indexed && f.Words != c.line {
 		name, _ := g.v.indexOf(f.File)
-		g.fault(checkCDXJ, mergedIndex, f.At, "the line is not that of %s", name)
+		g.fault(checkCDXJ, mergedIndex, f.At, "the line differs from that in %s", name)
 	}
 }
 
@@ -122,7 +123,7 @@ func (g *group) agree(name string, f *fact, c *capture) {
 	const second = 1_000_000
 	status := c.Status
 	if c.has(flagRevisit) && status == http.StatusNotModified {
-		status = http.StatusOK // of the page that it stands for
+		status = http.StatusOK // of the unchanged page
 	}
 	g.compare(checkCDXJ, name, f, c, []difference{
 		{"length", f.Length != c.Length},
@@ -133,7 +134,7 @@ func (g *group) agree(name string, f *fact, c *capture) {
 	})
 }
 
-// A difference is what a line may have otherwise than its record.
+// A difference is a possible difference between a line and its record.
 type difference struct {
 	what  string
 	wrong bool
@@ -142,13 +143,13 @@ type difference struct {
 func (g *group) compare(check, name string, f *fact, c *capture, all []difference) {
 	for _, d := range all {
 		if d.wrong {
-			g.fault(check, name, f.At, "the line gives another %s than the record in %s at byte %d has", d.what,
+			g.fault(check, name, f.At, "the %s differs from that of the record in %s at byte %d", d.what,
 				g.v.files.path(c.File), c.Offset)
 		}
 	}
 }
 
-// reference looks for the record that a revisit or the index of digests names.
+// reference looks for the record that a revisit or the index of digests refers to.
 func (g *group) reference(f *fact) {
 	for i := range g.captures {
 		c := &g.captures[i]
@@ -163,7 +164,7 @@ func (g *group) reference(f *fact) {
 	switch {
 	case slices.ContainsFunc(g.v.files.all, func(f warcFile) bool { return !f.present }):
 	case f.has(flagDigests):
-		g.fault(checkDigests, "state/digests", -1, "the index names a record with the digest %s that is in no WARC file",
+		g.fault(checkDigests, "state/digests", -1, "the index refers to a record with the digest %s that is in no WARC file",
 			f.Digest)
 	default:
 		g.fault(checkWARC, g.v.files.path(f.File), f.At, "a revisit record refers to a record of this URL that is in no "+

@@ -10,7 +10,7 @@ import (
 	"kumo/internal/state/seen"
 )
 
-// join goes through all claims and the URL database at once, URL by URL.
+// join merges all claims with the URL database, URL by URL.
 func (v *verifier) join() (err error) {
 	db := v.Seen
 	defer func() { v.Seen = db }()
@@ -32,7 +32,7 @@ func (v *verifier) join() (err error) {
 			break
 		}
 		if known.err != nil {
-			v.Seen = nil // what it knows beyond is not to be had
+			v.Seen = nil // the rest of the database cannot be read
 		}
 		g = group{v: v, captures: g.captures[:0], pages: g.pages[:0]}
 		if done || !known.ended && bytes.Compare([]byte(known.entry.URL), c.url) <= 0 {
@@ -60,7 +60,7 @@ func (v *verifier) join() (err error) {
 	return nil
 }
 
-// known goes through the URL database.
+// known returns a cursor over the URL database.
 func (v *verifier) known() *cursor {
 	c := &cursor{stop: func() {}, ended: true}
 	if v.Seen != nil {
@@ -83,30 +83,30 @@ func (c *cursor) next() {
 	c.entry, c.err, c.ended = e, err, !ok || err != nil
 }
 
-// reportMissing tells of WARC files that are not here and of indexes that lack others.
+// reportMissing reports missing WARC files, and indexes that are missing in the merged one.
 func (v *verifier) reportMissing() {
 	for n := range v.files.all {
 		f, name := &v.files.all[n], v.files.path(n)
 		switch {
 		case !f.present && v.cfg.Incomplete:
-			v.note(Fault{Check: checkWARC, File: name, Offset: -1, What: cmp.Or(v.cfg.Absent, "it has not come to the place") +
-				", and what the lists say of it was not verified: of a node that was lost, others have fetched these pages " +
-				"again"})
+			v.note(Fault{Check: checkWARC, File: name, Offset: -1, What: cmp.Or(v.cfg.Absent, "the file was not uploaded") +
+				", so its entries in the lists were not verified: it belongs to a lost node, and other nodes have fetched the " +
+				"pages again"})
 		case !f.present && v.cfg.Moved:
-			v.note(Fault{Check: checkWARC, File: name, Offset: -1, What: cmp.Or(v.cfg.Absent, "it is not here") +
-				", so what the other files say of it was not verified"})
+			v.note(Fault{Check: checkWARC, File: name, Offset: -1, What: cmp.Or(v.cfg.Absent, "the file is missing") +
+				", so its entries in other files were not verified"})
 		case !f.present:
 			v.fault(Fault{Check: checkWARC, File: name, Offset: -1,
-				What:   "it is not here, though other files name records in it",
-				Remedy: "bring it back; if it was moved on purpose, say so with --moved"})
+				What:   "the file is missing, but other files refer to records in it",
+				Remedy: "restore it; if it was moved on purpose, use --moved"})
 		case v.cfg.Incomplete:
 		case f.merged == 0 && f.lines > 0:
-			v.note(Fault{Check: checkCDXJ, File: mergedIndex, Offset: -1, What: "it lacks the lines of " + name +
-				": the next run's end writes it anew"})
+			v.note(Fault{Check: checkCDXJ, File: mergedIndex, Offset: -1, What: "the lines are missing of " + name +
+				": the end of the next run rewrites it"})
 		case f.merged != f.lines && !f.unindexed:
 			v.fault(Fault{Check: checkCDXJ, File: mergedIndex, Offset: -1, What: name +
-				" has another number of lines there than in its own index",
-				Remedy: "the next run's end writes it anew"})
+				" has a different number of lines here than in its own index",
+				Remedy: "the end of the next run rewrites it"})
 		}
 	}
 }

@@ -9,12 +9,12 @@ import (
 	"kumo/internal/state/seen"
 )
 
-// page compares a line of pages.jsonl with its record.
+// page checks a line of pages.jsonl.
 func (g *group) page(f *fact) {
 	const name = "pages.jsonl"
 	g.pages = append(g.pages, listed{*f, -1, false})
 	if f.File < 0 {
-		return // its page asked not to be archived, or the run wrote no WARC
+		return // the page must not be archived, or the run wrote no WARC files
 	}
 	c := g.captureAt(checkPages, name, f)
 	if c == nil {
@@ -36,7 +36,8 @@ func (g *group) page(f *fact) {
 	})
 }
 
-// pageOf finds the line of the page that a line of another file was made of; nil, and a fault, if there is none.
+// pageOf returns the page line that a line of another file refers to. If there is none, it returns nil and reports a
+// fault.
 func (g *group) pageOf(check, name string, f *fact) *listed {
 	i := slices.IndexFunc(g.pages, func(p listed) bool { return p.Time == f.Time })
 	if i >= 0 {
@@ -51,11 +52,11 @@ func (g *group) pageOf(check, name string, f *fact) *listed {
 func (g *group) fields(f *fact) {
 	const name = "fields.jsonl"
 	if p := g.pageOf(checkFields, name, f); p != nil && f.File >= 0 && (p.File != f.File || p.Offset != f.Offset) {
-		g.fault(checkFields, name, f.At, "pages.jsonl has the page's record at another place")
+		g.fault(checkFields, name, f.At, "pages.jsonl has another location of the page's record")
 	}
 }
 
-// visit compares a line of crawl.log with the line of its page.
+// visit checks a line of crawl.log.
 func (g *group) visit(f *fact) {
 	const name = "crawl.log"
 	if f.has(flagRobots) {
@@ -84,11 +85,11 @@ func (g *group) visit(f *fact) {
 			continue
 		}
 		p.visited = true
-		typed := f.Status != http.StatusNotModified // or an earlier version has written what the answer said
+		typed := f.Status != http.StatusNotModified // an earlier version may have written the type of the response
 		if typed && p.ID != f.ID || p.record >= 0 && g.captures[p.record].has(flagWords) &&
 			g.captures[p.record].Trail != f.Trail {
-			g.fault(checkLog, name, f.At, "the line gives another type, path, via, seed or duration than pages.jsonl and the "+
-				"metadata record have")
+			g.fault(checkLog, name, f.At, "type, path, via, seed or duration differ from pages.jsonl or the "+
+				"metadata record")
 		}
 		return
 	}
@@ -97,7 +98,7 @@ func (g *group) visit(f *fact) {
 	}
 }
 
-// robotsVisit finds the record of a visit for a host's rules, which has no line in pages.jsonl.
+// robotsVisit finds the record of a visit for robots.txt, which has no line in pages.jsonl.
 func (g *group) robotsVisit(f *fact) {
 	for i := range g.captures {
 		c := &g.captures[i]
@@ -109,20 +110,20 @@ func (g *group) robotsVisit(f *fact) {
 	}
 }
 
-// skip makes sure that what was left out was not fetched, unless by a better link, or by one found later.
+// skip checks that an excluded URL was not fetched, except through a better or later link.
 func (g *group) skip(f *fact) {
 	const name = "skipped.jsonl"
 	g.skipped = true
 	if g.lastSkip == f.Time && !f.has(flagFailed) {
-		g.fault(checkSkipped, name, f.At, "it is said a second time")
+		g.fault(checkSkipped, name, f.At, "a second line for the same exclusion")
 	}
 	g.lastSkip = f.Time
 	if f.has(flagFailed) || g.entry != nil && !g.entry.Due.IsZero() {
-		return // it may have been tried again
+		return // it may have been retried
 	}
 	for i := range g.pages {
 		if p := &g.pages[i]; f.has(flagPermanent) || p.Time < f.Time {
-			g.fault(checkSkipped, name, f.At, "it was left out, but pages.jsonl at byte %d says that it was fetched", p.At)
+			g.fault(checkSkipped, name, f.At, "it was excluded, but was fetched according to pages.jsonl at byte %d", p.At)
 		}
 	}
 }
@@ -135,17 +136,17 @@ func (g *group) addPending(f *fact) {
 	switch {
 	case !fetchable(g.url):
 		g.v.note(Fault{Check: checkFrontier, File: name, Offset: -1, URL: g.url,
-			What: "it waits, as an earlier version let it in, and nobody can fetch it: the next run drops it"})
+			What: "it is pending, though it cannot be fetched: an earlier version admitted it, and the next run drops it"})
 	case g.entry == nil:
-		g.fault(checkFrontier, name, -1, "it waits, and the URL database does not know it")
+		g.fault(checkFrontier, name, -1, "it is pending, but not in the URL database")
 	case g.entry.State != seen.Known:
-		g.fault(checkFrontier, name, -1, "it waits, but the URL database has it as left out")
+		g.fault(checkFrontier, name, -1, "it is pending, but excluded in the URL database")
 	case !g.entry.Fetched.IsZero() && !f.has(flagRecrawl):
-		g.fault(checkFrontier, name, -1, "it waits, though the URL database says that it was fetched at %v", g.entry.Fetched)
+		g.fault(checkFrontier, name, -1, "it is pending, but fetched at %v in the URL database", g.entry.Fetched)
 	}
 }
 
-// check says what is missing, now that all that is said of the URL is there.
+// check reports missing claims after all claims were added.
 func (g *group) check() {
 	for i := range g.captures {
 		g.checkCapture(&g.captures[i])
@@ -164,52 +165,53 @@ func (g *group) check() {
 func (g *group) checkCapture(c *capture) {
 	file := g.v.files.path(c.File)
 	if f := &g.v.files.all[c.File]; !c.paged && !f.unlisted {
-		g.fault(checkWARC, file, c.Offset, "no line of pages.jsonl names the record, and no visit for robots.txt in "+
-			"crawl.log is as it says")
+		g.fault(checkWARC, file, c.Offset, "no line of pages.jsonl refers to the record, nor does it match a visit for "+
+			"robots.txt in crawl.log")
 	}
 	if c.has(flagResource) {
 		return
 	}
 	if f := &g.v.files.all[c.File]; !c.indexed && !f.unindexed {
-		g.fault(checkCDXJ, file, c.Offset, "the record has no line in its file's index")
+		g.fault(checkCDXJ, file, c.Offset, "the record has no line in the index of its file")
 	}
 	if f := &g.v.files.all[c.File]; !c.merged && f.merged > 0 {
 		g.fault(checkCDXJ, file, c.Offset, "the record has no line in "+mergedIndex)
 	}
 }
 
-// matchesDatabase reports whether the database has what the last visit found. That a page is as it was says that its status
-// is, too; what an error says of a page that was there before is nothing.
+// matchesDatabase reports whether the database has the result of the last visit. An unchanged page keeps its status; an
+// error does not replace the digest of an earlier page.
 func (g *group) matchesDatabase(e *seen.Entry) bool {
 	last := &g.answered
 	switch {
 	case g.unmodified():
 		return e.Status == http.StatusOK && e.Digest == last.Digest
-	case g.v.Shared && last.Status == http.StatusNotModified && e.Status == http.StatusOK: // another node fetched the page
+	// another node fetched the page
+	case g.v.Shared && last.Status == http.StatusNotModified && e.Status == http.StatusOK:
 		return e.Digest == last.Digest
 	}
 	return e.Status == last.Status && (e.Digest == last.Digest || g.recrawled && last.Status >= 400)
 }
 
-// unmodified reports whether the last visit found the page as it was: a server that says so unasked has a digest of its
-// own.
+// unmodified reports whether the last visit found the page unchanged. The digest differs if the server sent a 304
+// without being asked.
 func (g *group) unmodified() bool {
 	return g.answered.Status == http.StatusNotModified && g.fetched && g.answered.Digest == g.body
 }
 
-// hasMoved reports whether the URL's host has gone to another node since the URL was taken in, with all that waits.
+// hasMoved reports whether the URL's host, with its queue, has moved to another node since the URL was admitted.
 func (g *group) hasMoved() bool {
 	s := g.v.State
 	return g.v.Shared && s != nil && (s.IsAway(g.url) || s.WasReleased(g.url, g.entry.Tenure))
 }
 
-// checkEntry compares what the URL database says with what became of the URL.
+// checkEntry compares the entry in the URL database with the files.
 func (g *group) checkEntry() {
 	const name = "state/seen"
 	e := g.entry
 	if e == nil {
 		if g.visited || g.skipped || g.deferred {
-			g.fault(checkSeen, name, -1, "it was fetched or left out, and the URL database does not know it")
+			g.fault(checkSeen, name, -1, "it was fetched or excluded, but is not in the URL database")
 		}
 		return
 	}
@@ -217,33 +219,33 @@ func (g *group) checkEntry() {
 	fetched := !e.Fetched.IsZero()
 	switch {
 	case fetched && !g.lastVisitFound && g.v.Shared:
-		// by another node, which had the host then
+		// Fetched by the node that owned the host then.
 	case fetched && !g.lastVisitFound:
-		g.fault(checkSeen, name, -1, "it was fetched at %v, says the URL database, but crawl.log has no visit then",
+		g.fault(checkSeen, name, -1, "fetched at %v in the URL database, but crawl.log has no visit then",
 			e.Fetched)
 	case g.answered.Status > 0 && !g.matchesDatabase(e):
 		left := ""
 		if g.unmodified() {
-			left = " (the page is as it was, with status 200)"
+			left = " (unchanged, with status 200)"
 		}
 		g.fault(checkSeen, name, -1, "crawl.log at byte %d has status %d%s and sha1:%v, the URL database %d and sha1:%v",
 			g.answered.At, g.answered.Status, left, g.answered.Digest, e.Status, digest(e.Digest))
 	case e.State == seen.Known && !fetched && !g.pending && !g.skipped && !g.pendingDedup && g.v.Shared:
 		if !g.hasMoved() {
 			g.v.note(Fault{Check: checkURLs, File: name, Offset: -1, URL: g.url,
-				What: "it is known, and nothing here says what became of it: another node may have left it out, and says so in " +
+				What: "it is known, but no file here has its outcome: another node may have excluded it, according to " +
 					"its skipped.jsonl"})
 		}
 	case e.State == seen.Known && !fetched && !fetchable(g.url):
-		// an earlier version let it in, and it was dropped
+		// An earlier version admitted it, and it was dropped.
 	case e.State == seen.Known && !fetched && !g.pending && !g.skipped && !g.pendingDedup:
-		g.fault(checkURLs, name, -1, "it is known, but was neither fetched nor left out, and does not wait: it is lost")
+		g.fault(checkURLs, name, -1, "it is known, but neither fetched, excluded nor pending: it is lost")
 	case e.State == seen.Deferred && !g.skipped && !g.deferred && !g.pendingDedup && !g.v.Shared:
-		g.fault(checkURLs, name, -1, "it is known as left out, but neither skipped.jsonl nor state/deferred says why")
+		g.fault(checkURLs, name, -1, "it is known as excluded, but neither skipped.jsonl nor state/deferred has the reason")
 	}
 }
 
-// fetchable reports whether a URL is one that a crawl can fetch.
+// fetchable reports whether a crawl can fetch the URL.
 func fetchable(url string) bool {
 	u, err := weburl.Parse(url)
 	return err == nil && u.IsHTTP()

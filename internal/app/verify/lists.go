@@ -13,7 +13,7 @@ import (
 	"kumo/internal/state/store/jsonl"
 )
 
-// lists reads the files of lines beside the WARC files.
+// lists reads the files of lines besides WARC files and indexes.
 func (v *verifier) lists() error {
 	for _, l := range []struct {
 		check, name, unit string
@@ -34,8 +34,8 @@ func (v *verifier) lists() error {
 	return nil
 }
 
-// timings are members that every line of pages.jsonl has. The WARC has no second copy of them to compare with, so a
-// damaged name would go unnoticed otherwise: readers ignore members that they do not know.
+// timings are members of every line of pages.jsonl. WARC files do not contain them, so a damaged member name would
+// remain undetected: readers ignore unknown members.
 var timings = []string{`"connect_ms":`, `"first_byte_ms":`, `"total_ms":`}
 
 func (v *verifier) pageLine(l line) error {
@@ -98,7 +98,7 @@ func (v *verifier) visitLine(l line) error {
 	if e.Digest != "" {
 		var ok bool
 		if f.Digest, ok = parseDigest(e.Digest); !ok {
-			return fmt.Errorf("%q is no digest", e.Digest)
+			return fmt.Errorf("%q is not a digest", e.Digest)
 		}
 		f.Flags |= flagAnswer
 	}
@@ -110,7 +110,7 @@ func (v *verifier) visitLine(l line) error {
 	return asStop(v.claim(e.URL, kindVisit, f))
 }
 
-// typeOf is a hash of a media type, as crawl.log writes it.
+// typeOf returns a hash of a media type, in the notation of crawl.log.
 func typeOf(media string) uint64 {
 	if media == "" {
 		return 0
@@ -118,7 +118,7 @@ func typeOf(media string) uint64 {
 	return hashOf(string(field.Token(nil, media)))
 }
 
-// permanentRules are the rules by which a URL is left out that no better link brings in.
+// permanentRules are the rules that exclude a URL for good: no better link admits it.
 var permanentRules = map[string]bool{"robots": true, "clean-param": true, "url": true}
 
 func (v *verifier) skipLine(l line) error {
@@ -142,11 +142,11 @@ func (v *verifier) skipLine(l line) error {
 
 const ruleFailed = "failed"
 
-// sameHost makes sure that what is said to be a URL's host is.
+// sameHost checks the host of a URL.
 func sameHost(url, host string) error {
 	u, err := weburl.Parse(url)
 	if err == nil && u.Host() != host {
-		err = fmt.Errorf("it says that %q is the host of %s", host, url)
+		err = fmt.Errorf("the host %q is not that of %s", host, url)
 	}
 	return err
 }

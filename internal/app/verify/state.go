@@ -11,7 +11,7 @@ import (
 	"kumo/internal/state/seen"
 )
 
-// state checks what is in the folder state.
+// state checks the state folder.
 func (v *verifier) state() error {
 	v.noteCuts()
 	for _, part := range []struct {
@@ -31,7 +31,7 @@ func (v *verifier) state() error {
 	return nil
 }
 
-// noteCuts notes what the next start will cut off.
+// noteCuts notes uncommitted data that the next start removes.
 func (v *verifier) noteCuts() {
 	for _, c := range v.View.Truncations() {
 		name, err := filepath.Rel(v.Dir, c.Name)
@@ -41,7 +41,7 @@ func (v *verifier) noteCuts() {
 		f := Fault{File: filepath.ToSlash(name), Offset: c.Length, What: fmt.Sprintf("%d bytes are %s", c.Lost, notCommitted)}
 		switch {
 		case strings.HasPrefix(f.File, "state/journal/"):
-			f.Check, f.What = checkJournal, fmt.Sprintf("a batch of %d bytes is torn: the next start cuts it off", c.Lost)
+			f.Check, f.What = checkJournal, fmt.Sprintf("an incomplete batch of %d bytes: the next start removes it", c.Lost)
 		case f.File == "state/deferred":
 			f.Check = checkDeferred
 		case f.File == "state/roots":
@@ -81,8 +81,8 @@ func (v *verifier) readSeen() error {
 	return nil
 }
 
-// remedy is what can be done where a crawl's files are damaged for good.
-const remedy = "kumo repair goes on from what is whole"
+// remedy is the advice for permanently damaged files.
+const remedy = "kumo repair rebuilds the crawl from the intact data"
 
 func (v *verifier) checkPosition(check, file string, at uint64) {
 	if v.Journal != nil && journal.Position(at) > v.Journal.End() {
@@ -105,7 +105,7 @@ func (v *verifier) readDigests() error {
 	return v.readRefs()
 }
 
-// readRefs claims the records that the index of digests names.
+// readRefs adds claims for the records in the index of digests.
 func (v *verifier) readRefs() error {
 	var n int64
 	err := v.Digests.Each(func(sum [20]byte, r seen.Ref) error {
@@ -146,7 +146,7 @@ func (v *verifier) readFrontier() error {
 	return err
 }
 
-// readLate claims what waits in the URL database to be decided.
+// readLate adds claims for URLs that wait in the URL database for the next merge.
 func (v *verifier) readLate() (n int64, err error) {
 	if v.Seen == nil {
 		return 0, nil
@@ -191,10 +191,10 @@ func (v *verifier) readRoots() error {
 		return err
 	}
 	n, err := v.State.CountScopeSeeds(v.View, v.Dir)
-	v.addCount(checkRoots, n, "seeds, and what they redirect to")
+	v.addCount(checkRoots, n, "seeds and their redirect targets")
 	if err != nil {
 		v.fault(Fault{Check: checkRoots, File: name, Offset: -1, What: err.Error(),
-			Remedy: "begin again with --fresh, or bring the file back from a copy"})
+			Remedy: "start again with --fresh, or restore the file from a copy"})
 	}
 	return v.ctx.Err()
 }

@@ -15,19 +15,20 @@ import (
 	"kumo/internal/state/store/crawllog"
 )
 
-// A tally is what the files count.
+// A tally contains counts from the files.
 type tally struct {
 	pages, duplicates int64
-	// that may count as duplicates: unmodified ones if they are archived, errors if an earlier version counted them
+	// Visits that may count as duplicates: unmodified ones if they are archived, and errors if an earlier version
+	// counted them.
 	maybeDuplicates int64
 	statuses        map[int]int64
 	rules           map[string]int64
 	waiting         int64
-	known           int64 // entries of seen
-	urls            int64 // that were compared
+	known           int64 // entries of the URL database
+	urls            int64 // checked URLs
 	compared        int64 // counters
 	unlisted        bool  // a run wrote no pages.jsonl
-	seenRead        bool  // to its end
+	seenRead        bool  // the URL database was read completely
 }
 
 func (t *tally) visit(e *crawllog.Entry) {
@@ -45,12 +46,12 @@ func (t *tally) visit(e *crawllog.Entry) {
 }
 
 func (t *tally) skip(rule string) {
-	if rule != ruleFailed { // failures are counted as such
+	if rule != ruleFailed { // failures have their own counter
 		t.rules[rule]++
 	}
 }
 
-// entry counts what the database knows, but for what it was only told of a visit.
+// entry counts a known URL, but not one with visit data only.
 func (t *tally) entry(e *seen.Entry) {
 	if e.State != seen.Unknown {
 		t.known++
@@ -59,7 +60,7 @@ func (t *tally) entry(e *seen.Entry) {
 
 const reportName = "report.json"
 
-// counters compares what was counted with the state's counters, and with the report, unless that is of an earlier run.
+// counters compares the counts with those of the state and the report, unless the report is of an earlier run.
 func (v *verifier) counters() error {
 	defer func() { v.addCount(checkReport, v.tally.compared, "counters") }()
 	if v.State != nil {
@@ -75,12 +76,12 @@ func (v *verifier) counters() error {
 	}
 	if v.State != nil && r.Journal > uint64(v.Journal.End()) {
 		v.fault(Fault{Check: checkReport, File: reportName, Offset: -1,
-			What: fmt.Sprintf("journal: it says %d, but that ends at %d", r.Journal, uint64(v.Journal.End()))})
+			What: fmt.Sprintf("journal: recorded position %d, but the journal ends at %d", r.Journal, uint64(v.Journal.End()))})
 		return nil
 	}
 	if v.State == nil || r.Ended == "failed" || r.Journal != uint64(v.Journal.End()) {
 		v.note(Fault{Check: checkReport, File: reportName, Offset: -1, What: "it is older than the files: the next run " +
-			"writes it anew"})
+			"rewrites it"})
 		return nil
 	}
 	v.compare(reportName, r.Pages, r.Duplicates, r.Statuses, r.Skipped)
@@ -90,21 +91,21 @@ func (v *verifier) counters() error {
 	v.compareSums(r)
 	waiting := v.tally.waiting
 	if more := int64(r.Waiting) - waiting; more > 0 && more <= int64(r.Hosts) {
-		waiting += more // rules to be fetched, which the next start asks for anew
+		waiting += more // pending robots.txt fetches, which the next start schedules again
 	} else if more < 0 && -more <= int64(r.PendingDedup) {
-		waiting += more // what the start has found to be news
+		waiting += more // URLs found to be new at the start
 	}
 	v.compareCount(reportName, "urls_waiting", int64(r.Waiting), waiting)
 	return nil
 }
 
-// counts reports whether the URL database has counted all that it knows: what the journal says behind its last merge
-// may be known to it, and is counted by the next, as is what waits to be decided.
+// counts reports whether the URL database has counted all its entries. Entries in the journal after the last merge, and
+// undecided ones, are counted at the next merge.
 func (v *verifier) counts() bool {
 	return v.tally.seenRead && v.Seen.Waiting() == 0 && journal.Position(v.Seen.Position()) == v.Journal.End()
 }
 
-// report reads report.json; nil if there is none that can be read.
+// report reads report.json; nil if it does not exist or is damaged.
 func (v *verifier) report() (*stats.Report, error) {
 	text, err := vfs.ReadFile(v.Disk, v.path(reportName), stats.MaxReport)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -134,7 +135,7 @@ func (v *verifier) compare(file string, pages, duplicates int64, statuses map[in
 	}
 }
 
-// compareSums compares what no file counts but the state.
+// compareSums compares counters that only the state has.
 func (v *verifier) compareSums(r *stats.Report) {
 	var want stats.Report
 	want.Fill(v.State.Stats.DurableSnapshot(), 0, 0)
@@ -159,7 +160,7 @@ func keysOf[K string | int](a, b map[K]int64) []K {
 func (v *verifier) compareCount(file, what string, said, counted int64) {
 	v.tally.compared++
 	if said != counted {
-		v.fault(Fault{Check: checkReport, File: file, Offset: -1, What: fmt.Sprintf("%s: it says %d, but it is %d", what,
+		v.fault(Fault{Check: checkReport, File: file, Offset: -1, What: fmt.Sprintf("%s: recorded %d, counted %d", what,
 			said, counted)})
 	}
 }

@@ -14,47 +14,46 @@ import (
 	"kumo/internal/state/seen"
 )
 
-// Parts are a crawl, opened so that nothing of it changes. Where one could not be opened it is nil, and Broken says
-// why.
+// Parts are the parts of a crawl, opened read-only. A part that could not be opened is nil, and Broken has the reason.
 type Parts struct {
 	Dir     string
-	Disk    vfs.FS       // the files as they are
-	View    *vfs.Overlay // as the next start will have them
+	Disk    vfs.FS       // the actual files
+	View    *vfs.Overlay // the files as of the next start
 	Journal interface {
 		journal.Journal
 		Start() journal.Position
 	}
 	Seen      *seen.DB
 	Digests   *seen.Digests
-	State     *recovery.State // nil: what is committed is not known, so all that is there counts
-	FilesOnly bool            // there are record files and no state, as it is meant: what only that says is not checked
-	Shared    bool            // the folder is that of one node of several: hosts come from others, and go to them
+	State     *recovery.State // nil: the committed lengths are unknown, so all data counts
+	FilesOnly bool            // the crawl has no state on purpose; the checks that need it are skipped
+	Shared    bool            // the folder belongs to one of several nodes, between which hosts move
 	Broken    []Fault
 }
 
-// Config says how to verify.
+// Config controls a verification.
 type Config struct {
-	Disk   vfs.FS // has the record files; default that of the folder
-	Temp   string // a folder for what does not fit into memory; "": the system's
-	Memory int    // bytes that claims may have before they are written to Temp; 128 MiB
-	Moved  bool   // WARC files that are not here were moved on purpose
-	Absent string // what is said of them; default that they are not here
-	// no run has ended whose files these are: pages.jsonl and its like are not there, as it is meant
+	Disk   vfs.FS // has the record files; default: that of the folder
+	Temp   string // folder for temporary files; "": the system's
+	Memory int    // bytes for sorting claims before Temp is used; default 128 MiB
+	Moved  bool   // missing WARC files were moved on purpose
+	Absent string // message for missing WARC files
+	// No run has ended yet, so pages.jsonl and other lists are missing.
 	NoLists bool
-	// not all has come to where they are, from a node that was lost, say: lists may name what did not
+	// Some files are missing, for example after the loss of a node, so lists may refer to missing records.
 	Incomplete bool
-	Fault      func(Fault)    // is told each fault when it is found; may be nil
-	Progress   func(Progress) // is told now and then how far it is; may be nil
+	Fault      func(Fault)    // called with each fault; may be nil
+	Progress   func(Progress) // called with the progress from time to time; may be nil
 }
 
-// A Fault is something that is wrong, or, as a note, something that looks so and is not.
+// A Fault is a defect or, as a note, a condition that only looks like one.
 type Fault struct {
 	Check  string `json:"check"`
 	File   string `json:"file"`             // relative to the crawl's folder
-	Offset int64  `json:"offset"`           // in the file, -1 if there is no one place
-	URL    string `json:"url,omitempty"`    // "" if it is not about one
-	What   string `json:"what"`             // is wrong
-	Remedy string `json:"remedy,omitempty"` // what can be done about it
+	Offset int64  `json:"offset"`           // in the file; -1 if it has no single location
+	URL    string `json:"url,omitempty"`    // "" if it does not concern a single URL
+	What   string `json:"what"`             // description
+	Remedy string `json:"remedy,omitempty"` // advice
 }
 
 func (f *Fault) String() string {
@@ -72,33 +71,33 @@ func (f *Fault) String() string {
 	return s
 }
 
-// A Progress says how far a check is, in bytes.
+// A Progress is the progress of a check in bytes.
 type Progress struct {
 	Check       string
 	Done, Total int64
 }
 
-// A Check is what was looked at together.
+// A Check is the result of a group of checks.
 type Check struct {
 	Name   string  `json:"name"`
 	Counts []Count `json:"counts"`
 	Faults int64   `json:"faults"`
-	Notes  []Fault `json:"notes,omitempty"` // the first of them
+	Notes  []Fault `json:"notes,omitempty"` // the first ones
 }
 
-// A Count is how many of something were looked at.
+// A Count is a number of checked things.
 type Count struct {
 	N    int64  `json:"n"`
 	Unit string `json:"unit"`
 }
 
-// A Report is what came of all checks.
+// A Report is the result of all checks.
 type Report struct {
 	Checks []*Check `json:"checks"`
 	Faults int64    `json:"faults"`
 }
 
-// The checks, in their order.
+// The checks, in order.
 const (
 	checkJournal  = "journal"
 	checkSeen     = "seen"
@@ -121,10 +120,10 @@ const (
 var order = []string{checkJournal, checkSeen, checkDigests, checkFrontier, checkWARC, checkCDXJ, checkPages, checkText,
 	checkFields, checkLog, checkSkipped, checkDeferred, checkRoots, checkURLs, checkReport, checkSettings}
 
-// stateChecks are checks of what is no record file.
+// stateChecks are checks of files other than record files.
 var stateChecks = []string{checkJournal, checkSeen, checkDigests, checkFrontier, checkDeferred, checkRoots, checkReport}
 
-// listChecks are checks of what is whole when a run ends.
+// listChecks are checks of files that are complete at the end of a run.
 var listChecks = []string{checkPages, checkText, checkFields, checkLog, checkSkipped, checkURLs}
 
 type verifier struct {
@@ -138,7 +137,7 @@ type verifier struct {
 	tally  tally
 }
 
-// Run checks a crawl. Its error says that it could not be checked to the end; faults are in the report.
+// Run verifies a crawl. Faults are in the report; an error means that the verification is incomplete.
 func Run(ctx context.Context, p Parts, cfg Config) (_ *Report, err error) {
 	found := &findings{ctx: ctx, dir: p.Dir, onFault: cfg.Fault, checks: map[string]*Check{}}
 	v := &verifier{Parts: p, findings: found, cfg: cfg, ctx: ctx, claims: newSorter(cfg.Temp, cfg.Memory),
@@ -176,9 +175,9 @@ func Run(ctx context.Context, p Parts, cfg Config) (_ *Report, err error) {
 	return report, nil
 }
 
-const maxNotes = 100 // kept of a check
+const maxNotes = 100 // per check
 
-// findings are what the checks have found so far.
+// findings collects the results of the checks.
 type findings struct {
 	ctx     context.Context
 	dir     string      // of the crawl
@@ -186,7 +185,7 @@ type findings struct {
 	checks  map[string]*Check
 }
 
-// fault counts a fault. What could not be read because ctx has ended is none.
+// fault reports a fault, except after ctx has ended, which may be the cause.
 func (s *findings) fault(f Fault) {
 	if s.ctx.Err() != nil {
 		return
@@ -208,7 +207,7 @@ func (s *findings) addCount(check string, n int64, unit string) {
 	c.Counts = append(c.Counts, Count{n, unit})
 }
 
-// broken tells of what a room of the state says of itself.
+// broken reports errors found by a part of the state itself.
 func (s *findings) broken(check, file string, err error) {
 	for _, err := range splitErrors(err) {
 		s.fault(Fault{Check: check, File: file, Offset: -1, What: strings.ReplaceAll(err.Error(),

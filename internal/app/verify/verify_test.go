@@ -36,8 +36,8 @@ const (
 	failed  = "https://dead.example/"
 )
 
-// A folder is that of a crawl that is done, but for one URL that waits: pages, one of them met again, a robots.txt, a
-// visit that failed, URLs that were left out and set aside.
+// A folder is that of a finished crawl with one pending URL. It has pages, one of them a duplicate, a robots.txt, a
+// failed visit, and excluded and deferred URLs.
 type folder struct {
 	*recordtest.Files
 	state *recovery.Rebuilt
@@ -51,7 +51,7 @@ func skip(path, rule string) *page.Skip {
 		Time: testTime}
 }
 
-// visits are a few pages, the fourth the same as the first.
+// visits returns visits of a few pages; the fourth is the same as the first.
 func (f *folder) visits() iter.Seq[*page.Record] {
 	return func(yield func(*page.Record) bool) {
 		all := []*page.Record{storetest.Record(0), storetest.Record(1), storetest.Record(2)}
@@ -75,7 +75,7 @@ func (f *folder) visits() iter.Seq[*page.Record] {
 	}
 }
 
-// newFolder makes a folder, and the state that goes with it.
+// newFolder creates a folder with its state.
 func newFolder(t *testing.T, compression string) *folder {
 	t.Helper()
 	f := &folder{}
@@ -149,7 +149,7 @@ func (f *folder) count(c *stats.Counter, rec *page.Record) {
 	}
 }
 
-// run verifies the folder as it is now. What cannot be opened is told as the caller of this room does.
+// run verifies the folder. Errors from opening parts are reported as by package wire.
 func (f *folder) run(cfg Config) (faults []Fault, report *Report) {
 	f.Helper()
 	view := vfs.NewOverlay(vfs.OS)
@@ -184,7 +184,7 @@ func (f *folder) run(cfg Config) (faults []Fault, report *Report) {
 		broken(checkJournal, err)
 	}
 	if p.State != nil {
-		if a, err := statefile.OpenDeferred(view, f.Dir, p.State.Marks); err == nil { // which cuts off what is not committed
+		if a, err := statefile.OpenDeferred(view, f.Dir, p.State.Marks); err == nil { // removes uncommitted data
 			defer a.Close()
 		}
 	}
@@ -231,7 +231,7 @@ func TestAWholeCrawlHasNoFaults(t *testing.T) {
 	}
 }
 
-// lineOf is where a line of a text begins that has a word.
+// lineOf returns the offset of the line that contains a word.
 func lineOf(text, word string) (at int64) {
 	for line := range strings.Lines(text) {
 		if strings.Contains(line, word) {
@@ -273,40 +273,40 @@ func appended(more string) func(string) string {
 
 func half(text string) string { return text[:len(text)/2] }
 
-// Each kind of damage is found, by the check whose it is.
+// Each kind of damage is found by the appropriate check.
 func TestDamageIsNamed(t *testing.T) {
 	page1 := storetest.Record(1).URL
 	for _, c := range []struct {
-		about, name string // "warc" and "cdxj" stand for the WARC file and its index
+		about, name string // "warc" and "cdxj" mean the WARC file and its index
 		change      func(string) string
-		check, what string // of one fault at least
+		check, what string // of at least one fault
 	}{
 		{"a WARC file cut short", "warc", half, checkWARC, "the file ends within a record"},
-		{"a WARC file cut short, for the journal", "warc", half, checkWARC, "the journal says that"},
-		{"a WARC file that is not here", "warc", nil, checkWARC, "it is not here"},
+		{"a WARC file cut short, for the journal", "warc", half, checkWARC, "the journal records"},
+		{"a WARC file that is not here", "warc", nil, checkWARC, "the file is missing"},
 		{"something else in a WARC file", "warc", func(s string) string { return "none" + s }, checkWARC, ""},
-		{"an index that is not here", "cdxj", nil, checkCDXJ, "the index is not here"},
-		{"a lost line of an index", "cdxj", without("page-00001"), checkCDXJ, "no line in its file's index"},
+		{"an index that is not here", "cdxj", nil, checkCDXJ, "the index is missing"},
+		{"a lost line of an index", "cdxj", without("page-00001"), checkCDXJ, "no line in the index of its file"},
 		{"a line of the index twice", "cdxj", twice("page-00001"), checkCDXJ, "a second line for the same record"},
 		{"a line of the index of another file", "cdxj", replaced(`"filename":"test`, `"filename":"rest`), checkCDXJ,
-			"has an index of its own"},
-		{"another length in the index", "cdxj", replaced(`"length":"`, `"length":"1`), checkCDXJ, "another length"},
-		{"another status in the index", "cdxj", replaced(`"status":"200"`, `"status":"201"`), checkCDXJ, "another status"},
+			"has its own index"},
+		{"another length in the index", "cdxj", replaced(`"length":"`, `"length":"1`), checkCDXJ, "the length differs"},
+		{"another status in the index", "cdxj", replaced(`"status":"200"`, `"status":"201"`), checkCDXJ, "the status differs"},
 		{"no line in the index", "cdxj", appended("zzz\n"), checkCDXJ, ""},
 		{"an index of all that lacks a line", mergedIndex, without("page-00001"), checkCDXJ, "no line in " + mergedIndex},
 		{"a line of the index of all twice", mergedIndex, twice("page-00001"), checkCDXJ, "a second line"},
 		{"an index of all that says other things", mergedIndex, replaced(`"status":"200"`, `"status":"201"`), checkCDXJ,
-			"the line is not that of"},
+			"the line differs from that in"},
 
-		{"a page's line lost", "pages.jsonl", without(page1), checkWARC, "no line of pages.jsonl names the record"},
+		{"a page's line lost", "pages.jsonl", without(page1), checkWARC, "no line of pages.jsonl refers to the record"},
 		{"a page's line lost, for its visit", "pages.jsonl", without(page1), checkLog,
 			"pages.jsonl has no line of this visit"},
 		{"a page's line lost, for its text", "pages.jsonl", without(page1), checkText,
 			"pages.jsonl has no line of this visit"},
 		{"a page's line twice", "pages.jsonl", twice(page1), checkPages, "a second line for the same record"},
-		{"another title", "pages.jsonl", replaced(`"title":"A page"`, `"title":"B page"`), checkPages, "another title"},
-		{"another status", "pages.jsonl", replaced(`"status":200`, `"status":404`), checkPages, "another status"},
-		{"no revisit", "pages.jsonl", replaced(`"revisit"`, `"sniffed"`), checkPages, "another revisit"},
+		{"another title", "pages.jsonl", replaced(`"title":"A page"`, `"title":"B page"`), checkPages, "the title, charset"},
+		{"another status", "pages.jsonl", replaced(`"status":200`, `"status":404`), checkPages, "the status differs"},
+		{"no revisit", "pages.jsonl", replaced(`"revisit"`, `"sniffed"`), checkPages, "the revisit differs"},
 		{"another place", "pages.jsonl", replaced(`"offset":`, `"offset":1`), checkPages, "has no record of it at byte"},
 		{"a page's line without its digest", "pages.jsonl", replaced(`"digest":"sha1:`, `"digest":"md5:`), checkPages,
 			"lacks its digest"},
@@ -318,40 +318,43 @@ func TestDamageIsNamed(t *testing.T) {
 		{"a torn record", "fields.jsonl", half, checkFields, ""},
 		{"a record of no page", "fields.jsonl", replaced(page1, page1+"x"), checkFields,
 			"pages.jsonl has no line of this visit"},
-		{"a record of another place", "fields.jsonl", replaced(`"offset":`, `"offset":1`), checkFields, "at another place"},
+		{"a record of another place", "fields.jsonl", replaced(`"offset":`, `"offset":1`), checkFields,
+			"another location of the page's record"},
 		{"no record", "fields.jsonl", replaced(`"rule":"rule"`, `"rule":""`), checkFields, "lacks its URL, rule"},
 		{"no text", "text.jsonl", replaced(`{"url"`, `["url"`), checkText, "invalid"},
 
 		{"a visit's line lost", "crawl.log", without(page1), checkPages, "crawl.log has no line of this visit"},
 		{"a visit's line lost, for the database", "crawl.log", without(page1), checkSeen, "but crawl.log has no visit then"},
-		{"a robots.txt's line lost", "crawl.log", without("/robots.txt"), checkWARC, "no visit for robots.txt in crawl.log"},
-		{"another path", "crawl.log", replaced(" L ", " LL "), checkLog, "another type, path, via, seed or duration"},
-		{"a visit that has no digest", "crawl.log", replaced("sha1:", "sha2:"), checkLog, "is no digest"},
+		{"a robots.txt's line lost", "crawl.log", without("/robots.txt"), checkWARC,
+			"match a visit for robots.txt in crawl.log"},
+		{"another path", "crawl.log", replaced(" L ", " LL "), checkLog, "type, path, via, seed or duration differ"},
+		{"a visit that has no digest", "crawl.log", replaced("sha1:", "sha2:"), checkLog, "is not a digest"},
 		{"half a line", "crawl.log", replaced(" #000 ", " "), checkLog, "fields, want 12"},
 
 		{"a skip lost", "skipped.jsonl", without("/forbidden"), checkURLs, "it is lost"},
 		{"a skip lost, for the counters", "skipped.jsonl", without("/forbidden"), checkReport, "skipped by robots"},
-		{"a skip twice", "skipped.jsonl", twice("/forbidden"), checkSkipped, "a second time"},
+		{"a skip twice", "skipped.jsonl", twice("/forbidden"), checkSkipped, "a second line for the same exclusion"},
 		{"a skip of what was fetched", "skipped.jsonl", replaced(origin+"/forbidden", page1), checkSkipped,
-			"says that it was fetched"},
+			"it was excluded, but was fetched"},
 		{"a skip of another host", "skipped.jsonl", replaced(`"host":"example.org"`, `"host":"example.com"`), checkSkipped,
-			"is the host of"},
+			"is not that of"},
 		{"a skip without its rule", "skipped.jsonl", replaced(`"rule":"robots"`, `"rule":""`), checkSkipped,
 			"lacks its URL, rule or time"},
-		{"a skip of nobody", "skipped.jsonl", appended(`{"url":"https://x.example/","host":"x.example","rule":"robots","why":"w","from":"f","depth":1,` +
-			`"time":"2026-11-21T03:00:00.000Z"}` + "\n"), checkSeen, "the URL database does not know it"},
+		{"a skip of nobody", "skipped.jsonl",
+			appended(`{"url":"https://x.example/","host":"x.example","rule":"robots","why":"w","from":"f","depth":1,` +
+				`"time":"2026-11-21T03:00:00.000Z"}` + "\n"), checkSeen, "is not in the URL database"},
 
-		{"what was set aside lost", "state/deferred", nil, checkDeferred, "the journal says that"},
+		{"what was set aside lost", "state/deferred", nil, checkDeferred, "the journal records"},
 		{"what was set aside cut short", "state/deferred", half, checkDeferred, ""},
 		{"a flipped byte in what was set aside", "state/deferred", replaced("a reason", "A reason"), checkDeferred,
 			"checksum"},
 
-		{"another count", reportName, replaced(`"pages":4`, `"pages":5`), checkReport, "pages: it says 5, but it is 4"},
+		{"another count", reportName, replaced(`"pages":4`, `"pages":5`), checkReport, "pages: recorded 5, counted 4"},
 		{"another number of known URLs", reportName, replaced(`"urls_known":`, `"urls_known":1`), checkReport, "urls_known"},
 		{"another number of waiting URLs", reportName, replaced(`"urls_waiting":1`, `"urls_waiting":9`), checkReport,
 			"urls_waiting"},
 		{"a report of another journal", reportName, replaced(`"journal":0`, `"journal":99`), checkReport,
-			"but that ends at 0"},
+			"but the journal ends at 0"},
 	} {
 		t.Run(c.about, func(t *testing.T) {
 			f := newFolder(t, "gzip")
@@ -384,7 +387,7 @@ func TestDamageIsNamed(t *testing.T) {
 	}
 }
 
-// FilesOnly of the state that are damaged are named, and the rest is checked all the same.
+// Damaged files of the state are named, and the rest is still checked.
 func TestDamagedStateIsNamed(t *testing.T) {
 	for _, c := range []struct{ dir, check string }{{"state/seen", checkSeen}, {"state/digests", checkDigests},
 		{"state/frontier", checkFrontier}} {
@@ -413,7 +416,7 @@ func TestDamagedStateIsNamed(t *testing.T) {
 	}
 }
 
-// What waits, or is known, must fit to what was fetched.
+// Pending and known URLs must be consistent with the fetched ones.
 func TestWhatIsKnownMustFitToWhatWasFetched(t *testing.T) {
 	for _, c := range []struct {
 		about       string
@@ -423,14 +426,14 @@ func TestWhatIsKnownMustFitToWhatWasFetched(t *testing.T) {
 		{"it waits and is not known", func(s *recovery.Rebuilt) {
 			s.Frontier.Push(host, frontier.Item{URL: origin + "/new"})
 		},
-			checkFrontier, "does not know it"},
+			checkFrontier, "not in the URL database"},
 		{"it waits and was fetched", func(s *recovery.Rebuilt) {
 			s.Frontier.Push(host,
 				frontier.Item{URL: storetest.Record(1).URL})
 		}, checkFrontier,
-			"though the URL database says that it was fetched"},
+			"but fetched at"},
 		{"it waits and is set aside", func(s *recovery.Rebuilt) { s.Frontier.Push(host, frontier.Item{URL: aside}) },
-			checkFrontier, "has it as left out"},
+			checkFrontier, "but excluded in the URL database"},
 		{"it is known and nowhere", func(s *recovery.Rebuilt) {
 			s.Seen.InsertKnown([]seen.URL{{URL: origin + "/lost",
 				State: seen.Known}})
@@ -439,7 +442,7 @@ func TestWhatIsKnownMustFitToWhatWasFetched(t *testing.T) {
 			s.Seen.InsertKnown([]seen.URL{{URL: origin + "/why",
 				State: seen.Deferred}})
 		}, checkURLs,
-			"says why"},
+			"has the reason"},
 		{"the database has another status", func(s *recovery.Rebuilt) {
 			s.Seen.UpdateMeta(storetest.Record(1).URL, seen.Meta{Fetched: storetest.Record(1).Time.Truncate(time.Second),
 				Status: 404})
@@ -462,7 +465,7 @@ func TestWhatIsKnownMustFitToWhatWasFetched(t *testing.T) {
 	}
 }
 
-// commit has the journal say that all of a file that has grown is committed.
+// commit marks all data of a grown file as committed in the journal.
 func (f *folder) commit(name string) {
 	f.Helper()
 	for i := range f.state.Marks {
@@ -490,7 +493,7 @@ func (f *folder) reopened(change func(*recovery.Rebuilt)) {
 	}
 }
 
-// FilesOnly that were moved on purpose are no fault, nor is what a kill leaves behind what is committed.
+// Files that were moved on purpose are no fault, nor is uncommitted data after a kill.
 func TestWhatIsNoFaultIsNoted(t *testing.T) {
 	f := newFolder(t, "gzip")
 	if err := os.Remove(f.Path(f.WARC)); err != nil {
@@ -498,11 +501,11 @@ func TestWhatIsNoFaultIsNoted(t *testing.T) {
 	}
 	faults, report := f.run(Config{Moved: true})
 	for _, x := range faults {
-		if x.Check != checkCDXJ { // whose file it is to make again
+		if x.Check != checkCDXJ { // the file can be rebuilt
 			t.Errorf("moved on purpose: %s: %s", x.Check, &x)
 		}
 	}
-	if !noted(report, checkWARC, "was not verified") {
+	if !noted(report, checkWARC, "not verified") {
 		t.Error("it is not said that the file was not verified")
 	}
 
@@ -530,8 +533,7 @@ func noted(r *Report, check, what string) bool {
 	return false
 }
 
-// However little memory there is, the same is found; and it is told how far it is.
-// interrupted is a disk on which verify is interrupted while it reads a file, as one that a place has is read.
+// An interrupted is a disk on which a verification is interrupted while it reads a file.
 type interrupted struct {
 	vfs.FS
 	name string
@@ -566,7 +568,8 @@ func (f interruptedFile) ReadAt([]byte, int64) (int, error) {
 	return 0, context.Canceled
 }
 
-// TestWhatWasNotReadIsNoFault interrupts verify while it reads a file: that is its error, and no file is damaged.
+// TestWhatWasNotReadIsNoFault interrupts a verification while it reads a file. This is an error, but not a fault of the
+// file.
 func TestWhatWasNotReadIsNoFault(t *testing.T) {
 	f := newFolder(t, "gzip")
 	for _, name := range []string{".warc", "pages.jsonl", "crawl.log", "skipped.jsonl", "text.jsonl", ".cdxj"} {
@@ -590,7 +593,7 @@ func TestLittleMemoryFindsTheSame(t *testing.T) {
 	}
 }
 
-// What a page has that is as it was is said of it where the database has something else.
+// If the database disagrees with an unchanged page, the message mentions that it is unchanged.
 func TestAPageAsItWasKeepsItsStatus(t *testing.T) {
 	page, own := digest{1}, digest{2}
 	visit := func(status int, d digest) *fact {
@@ -605,7 +608,7 @@ func TestAPageAsItWasKeepsItsStatus(t *testing.T) {
 	}{
 		{"as it was", []*fact{visit(200, page), visit(304, page)}, 200, page, ""},
 		{"as it was, and lost", []*fact{visit(200, page), visit(304, page)}, 304, page,
-			"status 304 (the page is as it was, with status 200)"},
+			"status 304 (unchanged, with status 200)"},
 		{"said unasked", []*fact{visit(304, own), visit(304, own)}, 304, own, ""},
 		{"said unasked of a page", []*fact{visit(200, page), visit(304, own)}, 304, own, ""},
 		{"said unasked, and lost", []*fact{visit(200, page), visit(304, own)}, 200, page, "status 304 and"},

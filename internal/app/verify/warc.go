@@ -44,8 +44,8 @@ func (v *verifier) warcFile(name, final string) (int64, error) {
 	}
 	if mark, ok := v.marks["warc/"+final+openSuffix]; ok && !grows && mark != length {
 		v.fault(Fault{Check: checkWARC, File: name, Offset: min(mark, length), What: fmt.Sprintf(
-			"the journal says that %d bytes were written, %d are here", mark, length),
-			Remedy: "bring the file back from a copy"})
+			"the journal records %d bytes, but the file has %d", mark, length),
+			Remedy: "restore the file from a copy"})
 	}
 	if length == 0 && grows {
 		return 0, nil // the next start removes it
@@ -60,18 +60,17 @@ func (v *verifier) warcFile(name, final string) (int64, error) {
 	return w.records, errors.Join(err, src.Close())
 }
 
-// A warcReader reads one file. Records of one visit lie beside each other: that of the answer, the request, the
-// metadata.
+// A warcReader reads one WARC file. The records of a visit are adjacent: response, request and metadata.
 type warcReader struct {
 	v       *verifier
 	name    string
 	number  int
 	records int64
 	visit   visit
-	lost    bool // a record since the answer at hand, which may have been one
+	lost    bool // an unreadable record after the current response, which may have been a response
 }
 
-// A visit is the answer at hand, and what else has come of it.
+// A visit is the current response with its other records.
 type visit struct {
 	url, id, date     string
 	fact              fact
@@ -124,16 +123,17 @@ func (w *warcReader) record(rec *warc.Record) error {
 	case "request", "metadata":
 		w.companion(rec, kind)
 	default:
-		w.bad(rec.Offset, "", fmt.Sprintf("a record of type %q is none of a crawl's", kind), "")
+		w.bad(rec.Offset, "", fmt.Sprintf("unexpected record of type %q", kind), "")
 	}
 	return nil
 }
 
-// info notes what the run that made the file wrote.
+// info processes the warcinfo record, which names the formats that the run wrote.
 func (w *warcReader) info(rec *warc.Record) {
 	file := &w.v.files.all[w.number]
 	if name := w.v.files.names[w.number]; rec.Offset != 0 || rec.Fields["WARC-Filename"] != name {
-		w.bad(rec.Offset, "", fmt.Sprintf("the record says that it begins the file %s", rec.Fields["WARC-Filename"]), "")
+		w.bad(rec.Offset, "", fmt.Sprintf("the record is that of the file %s, or not the first one",
+			rec.Fields["WARC-Filename"]), "")
 	}
 	text := string(rec.Block)
 	if strings.Contains(text, "kumo-format: ") && !strings.Contains(text, "kumo-format: jsonl") {
@@ -171,19 +171,19 @@ func (w *warcReader) answer(rec *warc.Record, kind string) error {
 	return w.refers(rec, f)
 }
 
-// refers claims that there is a record with the payload of a revisit.
+// refers adds the claim that the record referred to by a revisit exists.
 func (w *warcReader) refers(rec *warc.Record, f fact) error {
 	at, err := time.Parse(time.RFC3339Nano, rec.Fields["WARC-Refers-To-Date"])
 	id := strings.Trim(rec.Fields["WARC-Refers-To"], "<>")
 	if err != nil || id == "" {
-		w.bad(rec.Offset, w.visit.url, "a revisit must say what it refers to, by id and date", "")
+		w.bad(rec.Offset, w.visit.url, "a revisit record must have the ID and date of the record it refers to", "")
 		return nil
 	}
 	return w.v.claim(rec.Fields["WARC-Refers-To-Target-URI"], kindReference, fact{At: rec.Offset, File: w.number,
 		Time: at.UnixMicro(), ID: hashOf(id), Sum: f.Sum})
 }
 
-// companion makes sure that a record belongs to the answer before it.
+// companion checks that a record belongs to the current response.
 func (w *warcReader) companion(rec *warc.Record, kind string) {
 	is := &w.visit
 	done := &is.request
@@ -194,10 +194,10 @@ func (w *warcReader) companion(rec *warc.Record, kind string) {
 	case rec.ResponseID() != is.id && w.lost:
 		return
 	case is.id == "" || rec.ResponseID() != is.id:
-		w.bad(rec.Offset, rec.Fields["WARC-Target-URI"], "a "+kind+" record that belongs to no answer before it", "")
+		w.bad(rec.Offset, rec.Fields["WARC-Target-URI"], "a "+kind+" record that belongs to no response before it", "")
 		return
 	case rec.Fields["WARC-Target-URI"] != is.url || rec.Fields["WARC-Date"] != is.date || *done:
-		w.bad(rec.Offset, is.url, "a "+kind+" record of another URL or time than the answer that it belongs to, or a "+
+		w.bad(rec.Offset, is.url, "a "+kind+" record with another URL or time than its response, or a "+
 			"second one", "")
 	}
 	if *done = true; kind == "metadata" {
@@ -206,19 +206,19 @@ func (w *warcReader) companion(rec *warc.Record, kind string) {
 	}
 }
 
-// endVisit claims the answer, now that all of its records have come.
+// endVisit adds the claim of the current response after its last record.
 func (w *warcReader) endVisit() error {
 	is := w.visit
 	if w.visit = (visit{}); is.id == "" {
 		return nil
 	}
 	if !is.metadata && !w.lost {
-		w.bad(is.fact.Offset, is.url, "the answer has no metadata record", "")
+		w.bad(is.fact.Offset, is.url, "the response has no metadata record", "")
 	}
 	return w.v.claim(is.url, kindCapture, is.fact)
 }
 
-// metadata is wordsOf and trailOf what a metadata record says.
+// metadata returns the hashes (see wordsOf and trailOf) of a metadata record.
 func metadata(block []byte) (words, trail uint64) {
 	var links int
 	said := map[string]string{}
@@ -235,7 +235,7 @@ func metadata(block []byte) (words, trail uint64) {
 		trailOf(said["seed"], said["via"], said["hopsFromSeed"], said["fetchTimeMs"])
 }
 
-// wordsOf is a hash of what a page's line and its metadata record both have.
+// wordsOf returns a hash of the data common to a page's line and its metadata record.
 func wordsOf(links int, words ...string) uint64 {
 	var b []byte
 	for _, s := range words {
@@ -244,7 +244,7 @@ func wordsOf(links int, words ...string) uint64 {
 	return hashOf(string(b), fmt.Sprint(links))
 }
 
-// trailOf is a hash of what a visit's line in crawl.log and its metadata record both have.
+// trailOf returns a hash of the data common to a visit's line in crawl.log and its metadata record.
 func trailOf(seed, via, path, took string) uint64 {
 	var b []byte
 	for _, s := range []string{seed, via, path} {

@@ -33,13 +33,13 @@ import (
 	"kumo/internal/state/store/storetest"
 )
 
-// A carrier runs a crawl whose files are brought to a place.
+// A carrier runs a crawl with an upload.
 type carrier struct {
 	cfg upload.Config
 	up  *upload.Uploader
 }
 
-// attach gives a job the place.
+// attach sets the job's storage location.
 func (c *carrier) attach(j *job.Job) {
 	c.cfg.Dir, c.cfg.Crawl, c.cfg.Grow = j.Dir, j.Name, append(slices.Clone(folder.Outputs), settings.Name)
 	j.Upload = &job.Upload{Closed: func() { c.up.FileClosed() }, Status: func() stats.Uploads { return c.up.Status() },
@@ -54,7 +54,7 @@ func (c *carrier) attach(j *job.Job) {
 		}}
 }
 
-// live is a run of the crawl on a disk.
+// live runs the crawl once on a disk.
 func (c *carrier) live(ctx context.Context, j *job.Job, disk vfs.FS, patience time.Duration) error {
 	s, err := open(context.Background(), j, disk)
 	if err != nil {
@@ -67,9 +67,8 @@ func (c *carrier) live(ctx context.Context, j *job.Job, disk vfs.FS, patience ti
 	return errors.Join(err, <-ran, s.Close())
 }
 
-// TestACrawlIntoAPlaceSurvivesCrashes kills a crawl again and again at any byte that it writes, while the place to
-// which its files are brought fails by chance. In the end the place has all that the crawl has come to, once, and each
-// file as the manifest names it.
+// TestACrawlIntoAPlaceSurvivesCrashes kills a crawl repeatedly at random bytes, while its storage location fails
+// randomly. At the end, all files of the crawl are uploaded, once, and match the manifest.
 func TestACrawlIntoAPlaceSurvivesCrashes(t *testing.T) {
 	t.Parallel()
 	for _, drop := range []bool{false, true} {
@@ -116,7 +115,7 @@ func (c *carrier) livesUntilDone(t *testing.T, j *job.Job, dice *rand.Rand) (dea
 		ctx, cancel := context.WithCancel(t.Context())
 		life := *j
 		switch dice.IntN(5) {
-		case 0: // to its end
+		case 0: // complete
 		case 1:
 			var left atomic.Int64
 			left.Store(dice.Int64N(80))
@@ -155,7 +154,7 @@ func wantDropped(t *testing.T, dir string) {
 	}
 }
 
-// wantPlace sees that a place has a crawl of so many pages, as its manifest names it.
+// wantPlace checks that an uploaded crawl has the given number of pages and matches its manifest.
 func wantPlace(t *testing.T, p place.Place, pages int) {
 	t.Helper()
 	m, err := away.ReadManifest(t.Context(), p)
@@ -189,8 +188,8 @@ func wantPlace(t *testing.T, p place.Place, pages int) {
 	storetest.CheckConsistent(t, copied)
 }
 
-// TestADiskThatIsShortWaitsForThePlace crawls onto a disk that has room for little while the place is down: the crawl
-// pauses, and goes on by itself once the place has taken what the disk then need not keep.
+// TestADiskThatIsShortWaitsForThePlace crawls onto a small disk while the storage location is down. The crawl pauses,
+// and resumes by itself when files are uploaded and can be deleted locally.
 func TestADiskThatIsShortWaitsForThePlace(t *testing.T) {
 	t.Parallel()
 	s := jobtest.Serve(t, synthweb.Clean(3, 8, 200))
@@ -230,7 +229,7 @@ func TestADiskThatIsShortWaitsForThePlace(t *testing.T) {
 	wantPlace(t, at, jobtest.WantPerfect(t, s).Truth)
 }
 
-// A shortDisk has so much room for the closed WARC files in a folder.
+// A shortDisk has limited space for closed WARC files in a folder.
 type shortDisk struct {
 	vfs.FS
 	dir  string
@@ -242,7 +241,7 @@ func (d *shortDisk) Free(string) (uint64, error) {
 	free := d.room
 	for _, name := range names {
 		if strings.HasSuffix(name, ".warc.gz") {
-			size, _ := d.Size(filepath.Join(d.dir, name)) // it may go meanwhile
+			size, _ := d.Size(filepath.Join(d.dir, name)) // it may be deleted in between
 			free -= size
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"kumo/internal/content/policy"
 )
 
-// A server may insist on what the rules drop: then its redirects are followed, and no page is lost.
+// A server may require URLs that the rules change. Then its redirects are followed, and no page is lost.
 func TestRulesDoNotLosePagesToRedirects(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, map[string]http.HandlerFunc{
@@ -32,7 +32,7 @@ func TestRulesDoNotLosePagesToRedirects(t *testing.T) {
 	s.wantAsked(t, want...)
 }
 
-// Without cookies some servers give a new session to each request, without end.
+// Without cookies, some servers create a new session for each request, endlessly.
 func TestRulesWithASessionInEachRedirect(t *testing.T) {
 	t.Parallel()
 	var n atomic.Int64
@@ -52,7 +52,7 @@ func TestRulesWithASessionInEachRedirect(t *testing.T) {
 		"h.test/ever", "h.test/ever?PHPSESSID=1", "h.test/ever?PHPSESSID=2", "h.test/ever?PHPSESSID=3")
 }
 
-// The rules may make another host of a seed's: what is secret goes to the one that the user named, in later runs, too.
+// The rules may change a seed's host. Secrets are sent to the host that the user named, in later runs, too.
 func TestRulesDoNotSendSecretsElsewhere(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, map[string]http.HandlerFunc{"h.test/": html(`<a href="/2">2</a>`),

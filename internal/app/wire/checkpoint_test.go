@@ -19,7 +19,7 @@ import (
 	"kumo/internal/state/seen"
 )
 
-// A telling disk tells of each checkpoint of the frontier.
+// A telling disk reports each checkpoint of the frontier.
 type telling struct {
 	vfs.FS
 	checkpoints chan struct{}
@@ -30,15 +30,14 @@ func (d *telling) Rename(from, to string) error {
 	if filepath.Dir(to) == filepath.Dir(from) && filepath.Base(filepath.Dir(to)) == "frontier" {
 		select {
 		case d.checkpoints <- struct{}{}:
-		default: // nobody waits for so many
+		default: // more are not needed
 		}
 	}
 	return err
 }
 
-// TestCheckpoints: all the time something is brought to the disk, and what seen is not sure of is decided by merges.
-// Some visits last until there was another checkpoint, so that there are three while it crawls, however fast that is,
-// or slow the disk.
+// TestCheckpoints: checkpoints are written all the time, and undecided URLs are decided by merges. Some visits last
+// until the next checkpoint, so that there are three during the crawl, however fast the machine.
 func TestCheckpoints(t *testing.T) {
 	t.Parallel()
 	s := jobtest.Serve(t, synthweb.Clean(1, 10, 800))
@@ -79,7 +78,7 @@ func TestCheckpoints(t *testing.T) {
 	}
 }
 
-// A roomy disk says how much room it has.
+// A roomy disk reports a configured amount of free space.
 type roomy struct {
 	vfs.FS
 	free atomic.Uint64
@@ -117,10 +116,10 @@ func TestNothingIsFetchedWhileTheDiskIsNearlyFull(t *testing.T) {
 	jobtest.WantPerfect(t, s)
 }
 
-// An ebbing disk has no room for two hundred looks, from a moment on.
+// An ebbing disk has no free space for two hundred queries, from some time on.
 type ebbing struct {
 	vfs.FS
-	looks atomic.Int64 // that are still without room
+	looks atomic.Int64 // remaining queries without space
 }
 
 func (d *ebbing) Free(string) (uint64, error) {
@@ -131,7 +130,7 @@ func (d *ebbing) Free(string) (uint64, error) {
 	return 1000, nil
 }
 
-// Workers that wait for a host when the crawl pauses do not fetch from it either.
+// Workers that wait for a host when the crawl is paused do not fetch from it.
 func TestAPauseHoldsForHostsThatAreWaitedFor(t *testing.T) {
 	t.Parallel()
 	s := jobtest.Serve(t, synthweb.Clean(1, 6, 120))
@@ -142,7 +141,7 @@ func TestAPauseHoldsForHostsThatAreWaitedFor(t *testing.T) {
 	var visits, pauses atomic.Int64
 	var paused atomic.Bool
 	var mu sync.Mutex
-	during := 0 // visits that ended while it was paused
+	during := 0 // visits that ended during the pause
 	j.Listener = crawl.Listener{
 		Paused:  func(uint64) { paused.Store(true); pauses.Add(1) },
 		Resumed: func(uint64) { paused.Store(false) },
@@ -172,14 +171,15 @@ func TestAPauseHoldsForHostsThatAreWaitedFor(t *testing.T) {
 	jobtest.WantPerfect(t, s)
 }
 
-// What a run does not write, it leaves as the run before has.
+// A run does not change files of formats that it does not write.
 func TestFormatsMayChangeBetweenRuns(t *testing.T) {
 	t.Parallel()
 	s := jobtest.Serve(t, synthweb.Clean(5, 5, 100))
 	j := jobtest.For(s, t.TempDir())
 	for i, formats := range [][]string{{"warc", "jsonl"}, {"warc"}, {"warc", "jsonl"}} {
 		k := *j
-		k.Formats, k.Settings = formats, []settings.Setting{{Key: "format", Values: formats}} // which each WARC file says
+		// recorded in each WARC file
+		k.Formats, k.Settings = formats, []settings.Setting{{Key: "format", Values: formats}}
 		k.Crawl.Pages = int64(20 * (i + 1))
 		if err := run(t, t.Context(), &k); !errors.Is(err, policy.ErrLimit) {
 			t.Fatal(err)
@@ -190,7 +190,7 @@ func TestFormatsMayChangeBetweenRuns(t *testing.T) {
 	}
 }
 
-// A URL that lay at a host that is given up has failed once, however many runs try it.
+// A URL at an abandoned host counts as failed once, however many runs try it.
 func TestForsakenURLsAreCountedOnce(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, map[string]http.HandlerFunc{"a.test/": html("a")})

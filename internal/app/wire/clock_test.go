@@ -12,13 +12,13 @@ import (
 	"kumo/internal/lab/testmain"
 )
 
-// TestClockIsSet sets the wall clock by an hour and a day, ahead and back, at each page of a crawl: all is fetched, once,
-// with the delay of the host between two requests, robots.txt is asked for once, and no host is given up.
+// TestClockIsSet changes the wall clock by an hour and a day, forward and back, at each page of a crawl. All pages are
+// fetched once, with the host's delay between requests; robots.txt is fetched once, and no host is abandoned.
 func TestClockIsSet(t *testing.T) {
 	t.Parallel()
 	const pages, delay = 12, 60 * time.Millisecond
 	leaps := []time.Duration{time.Hour, -time.Hour, 24 * time.Hour, -24 * time.Hour, -24 * time.Hour, time.Hour}
-	var at atomic.Int64 // how far the wall clock is ahead
+	var at atomic.Int64 // offset of the wall clock
 	var mu sync.Mutex   // guards below
 	var answers int
 	var ended time.Time

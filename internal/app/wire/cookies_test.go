@@ -17,7 +17,7 @@ import (
 	"kumo/internal/content/policy"
 )
 
-// wall answers with a page to who has a cookie; others are sent elsewhere.
+// wall responds with a page to clients with a cookie, and redirects others.
 func wall(elsewhere http.HandlerFunc, page string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if _, err := r.Cookie("seen"); err == nil {
@@ -34,7 +34,7 @@ func setCookie(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/", http.StatusFound)
 }
 
-// A site that sets a cookie and redirects to itself is crawled, be it by way of another page.
+// A site that sets a cookie and redirects to itself is crawled, also via another page.
 func TestSiteBehindACookie(t *testing.T) {
 	t.Parallel()
 	for name, root := range map[string]http.HandlerFunc{"self": wall(setCookie, `<a href="/a">a</a>`),
@@ -59,7 +59,7 @@ func TestSiteBehindACookie(t *testing.T) {
 	}
 }
 
-// A server that sets another cookie each time and never has a page is asked no more often than redirects are followed.
+// A server that always sets another cookie and never returns a page gets no more requests than allowed redirects.
 func TestCookiesWithoutEnd(t *testing.T) {
 	t.Parallel()
 	var n atomic.Int64
@@ -73,7 +73,7 @@ func TestCookiesWithoutEnd(t *testing.T) {
 	s.wantAsked(t, "h.test/", "h.test/", "h.test/", "h.test/")
 }
 
-// Cookies last as long as the crawl, over a run that ends and one that is killed.
+// Cookies persist over a completed and a killed run.
 func TestCookiesOfAnEarlierRun(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, map[string]http.HandlerFunc{
@@ -105,7 +105,7 @@ func TestCookiesOfAnEarlierRun(t *testing.T) {
 	}
 }
 
-// A crawl that is killed goes on with the cookies that its journal has: a copy of its folder is what a kill leaves.
+// A killed crawl resumes with the cookies in its journal. A copy of its folder simulates the kill.
 func TestCookiesSurviveAKill(t *testing.T) {
 	t.Parallel()
 	var j *job.Job
@@ -136,7 +136,7 @@ func TestCookiesSurviveAKill(t *testing.T) {
 	s.wantAsked(t, "h.test/", "h.test/a", "h.test/a")
 }
 
-// awaitJournal returns when the journal of the crawl in dir has a text.
+// awaitJournal returns when the journal of the crawl in dir contains a text.
 func awaitJournal(t *testing.T, dir, text string) {
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
 		names, _ := filepath.Glob(filepath.Join(dir, "state", "journal", "*"))

@@ -29,9 +29,8 @@ import (
 	"kumo/internal/state/store/storetest"
 )
 
-// TestACrawlSurvivesCrashes kills a crawl that makes checkpoints all the time, again and again: at any byte it writes,
-// with or without the machine, by a full disk, or by a stop or a limit at any page. What it comes to in the end is what
-// a crawl without trouble comes to.
+// TestACrawlSurvivesCrashes interrupts a crawl that writes checkpoints all the time, repeatedly: by a kill or power
+// loss at any byte, by a full disk, or by a stop or limit at any page. The result equals that of an undisturbed crawl.
 func TestACrawlSurvivesCrashes(t *testing.T) {
 	t.Parallel()
 	for seed, end := crashSeeds(2, 8); seed < end; seed++ {
@@ -39,8 +38,8 @@ func TestACrawlSurvivesCrashes(t *testing.T) {
 	}
 }
 
-// crashSeeds are the seeds of the webs that are crawled, as testmain.Seeds has them; KUMO_TEST_CRASHES is another number
-// of them.
+// crashSeeds returns the range of seeds of the generated webs, as testmain.Seeds; KUMO_TEST_CRASHES overrides their
+// number.
 func crashSeeds(short, long uint64) (first, end uint64) {
 	if n, err := strconv.ParseUint(os.Getenv("KUMO_TEST_CRASHES"), 10, 64); err == nil {
 		return 0, n
@@ -48,7 +47,7 @@ func crashSeeds(short, long uint64) (first, end uint64) {
 	return testmain.Seeds(short, long)
 }
 
-// crashWebs is how many crawls or files are damaged: KUMO_TEST_CRASHES, or a few.
+// crashWebs returns the number of crawls, or of damaged files: KUMO_TEST_CRASHES, or a few.
 func crashWebs() uint64 {
 	if n, err := strconv.ParseUint(os.Getenv("KUMO_TEST_CRASHES"), 10, 64); err == nil {
 		return n
@@ -59,7 +58,7 @@ func crashWebs() uint64 {
 const maxRuns = 400
 
 func crashes(t *testing.T, seed uint64) {
-	t.Parallel() // much of the time hosts that do not answer are waited for
+	t.Parallel() // most of the time is spent waiting for hosts that do not answer
 	cfg := synthweb.Clean(seed, 12, 400)
 	cfg.MedianSize = 1 << 10 // so that much of what is written is state
 	cfg.Kinds[synthweb.Copy], cfg.Kinds[synthweb.Lure], cfg.Kinds[synthweb.Hop2], cfg.Kinds[synthweb.Flaky] = 100, 20, 20,
@@ -76,7 +75,7 @@ func crashes(t *testing.T, seed uint64) {
 	}
 	ends := livesUntilDone(t, j, dice)
 	score := s.Score()
-	t.Logf("%v; %d repeats", ends, score.Repeats) // a crawl that doubts has had one before
+	t.Logf("%v; %d repeats", ends, score.Repeats) // the crawl with undecided URLs runs after another one
 	if score.Missing != 0 || score.Forbidden != 0 {
 		t.Errorf("the servers saw:\n%s", score)
 	}
@@ -86,7 +85,7 @@ func crashes(t *testing.T, seed uint64) {
 	storetest.CheckConsistent(t, j.Dir)
 }
 
-// doubt makes seen unsure of every URL that a crawl meets: all of them are decided by merges.
+// doubt makes every URL undecided, so that merges must decide.
 func doubt(t *testing.T, j *job.Job) {
 	t.Helper()
 	job := *j
@@ -99,7 +98,7 @@ func doubt(t *testing.T, j *job.Job) {
 		t.Fatal(err)
 	}
 	for _, l := range lines(t, job.Dir, "pages.jsonl") {
-		db.UpdateMeta(l["url"].(string), seen.Meta{Status: 200}) // the filter of the disk's part has it, and no more is known
+		db.UpdateMeta(l["url"].(string), seen.Meta{Status: 200}) // only the filter of the disk part contains it
 	}
 	db.Freeze(0)
 	if err := errors.Join(db.Merge(t.Context(), nil), db.Close()); err != nil {
@@ -107,7 +106,7 @@ func doubt(t *testing.T, j *job.Job) {
 	}
 }
 
-// lookBefore looks into a folder, whatever was done to it, and sees that it is as it was.
+// lookBefore opens the folder read-only, whatever its state, and checks that this changes nothing.
 func lookBefore(t *testing.T, j *job.Job) (known, waiting int) {
 	t.Helper()
 	before := contentsOf(t, j.Dir)
@@ -136,7 +135,7 @@ func lookBefore(t *testing.T, j *job.Job) (known, waiting int) {
 	return known, waiting
 }
 
-// oneLife opens the crawl and lets it run to one of the ends that chance has for it.
+// oneLife opens the crawl and runs it until a random kind of end.
 func oneLife(t *testing.T, j *job.Job, dice *rand.Rand) (end string, err error) {
 	job := *j
 	ctx, cancel := context.WithCancel(t.Context())
@@ -149,7 +148,7 @@ func oneLife(t *testing.T, j *job.Job, dice *rand.Rand) (end string, err error) 
 	var once onceEach
 	defer once.judge(t)
 	job.Listener.Visited = once.visited
-	// Many deaths come soon: while it opens, or with its first checkpoints.
+	// Many crashes occur early: during opening, or with the first checkpoints.
 	switch n := dice.Int64N(8 << 10 << (2 * dice.IntN(4))); dice.IntN(7) {
 	case 0:
 		job.Crawl.Grace = pick(dice, 1, time.Millisecond, 5*time.Second) // for the last checkpoint, too
@@ -163,7 +162,7 @@ func oneLife(t *testing.T, j *job.Job, dice *rand.Rand) (end string, err error) 
 		}
 	case 1:
 		known, waiting := lookBefore(t, &job)
-		if c, err := Open(t.Context(), &job); err == nil { // which is a life, too: nothing is done in it
+		if c, err := Open(t.Context(), &job); err == nil { // a run that does nothing
 			if c.Known != known || c.Waiting != waiting {
 				t.Errorf("a look found %d known and %d waiting, the crawl %d and %d", known, waiting, c.Known, c.Waiting)
 			}
@@ -205,7 +204,7 @@ func oneLife(t *testing.T, j *job.Job, dice *rand.Rand) (end string, err error) 
 	return end, err
 }
 
-// onceEach sees that no URL is visited twice in one life.
+// onceEach checks that no URL is visited twice in one run.
 type onceEach struct {
 	mu    sync.Mutex // guards times
 	times map[string]int
@@ -232,7 +231,7 @@ func (o *onceEach) judge(t *testing.T) {
 
 func pick[T any](dice *rand.Rand, of ...T) T { return of[dice.IntN(len(of))] }
 
-// dawdle lets others go first: a checkpoint may begin while a page is committed and its visit has not ended.
+// dawdle yields to other goroutines: a checkpoint may begin while a page is committed and its visit has not ended.
 func dawdle() {
 	for range 200 {
 		runtime.Gosched()

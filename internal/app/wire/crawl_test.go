@@ -24,7 +24,7 @@ import (
 	"kumo/internal/lab/synthweb"
 )
 
-// run runs a job as a process of its own would: opens it, crawls, closes it.
+// run runs a job like a process of its own: it opens, runs and closes the crawl.
 func run(t *testing.T, ctx context.Context, j *job.Job) error {
 	t.Helper()
 	c, err := Open(t.Context(), j)
@@ -182,7 +182,7 @@ func TestPagesPerHost(t *testing.T) {
 	}
 }
 
-// TestBytesPerHost bounds the bytes of hosts over two runs: a host may exceed the bound by the response in flight.
+// TestBytesPerHost limits the bytes per host over two runs. A host may exceed the limit by the response in flight.
 func TestBytesPerHost(t *testing.T) {
 	t.Parallel()
 	const bound, longest = 100_000, 400_000
@@ -222,14 +222,14 @@ func TestBytesPerHost(t *testing.T) {
 	}
 }
 
-// TestAFullDiskLosesNothing lets the disk fill up again and again, and cuts what was written after the last commit.
+// TestAFullDiskLosesNothing fills the disk repeatedly, and discards uncommitted data.
 func TestAFullDiskLosesNothing(t *testing.T) {
 	t.Parallel()
 	s := jobtest.Serve(t, synthweb.Clean(6, 10, 300))
 	j := jobtest.For(s, t.TempDir())
 	for runs := 1; ; runs++ {
 		disk := vfstest.NewFaulty(vfs.OS)
-		disk.SetRoom(int64(runs) << 19) // a fast machine fills little room before its first commit
+		disk.SetRoom(int64(runs) << 19) // a fast machine needs little space before its first commit
 		c, err := open(t.Context(), j, disk)
 		if err == nil {
 			_, err = c.Run(t.Context())

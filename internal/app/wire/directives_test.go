@@ -13,7 +13,7 @@ import (
 	"kumo/internal/content/policy"
 )
 
-// tagged answers with a page and an X-Robots-Tag field.
+// tagged responds with a page and an X-Robots-Tag header.
 func tagged(tag, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Robots-Tag", tag)
@@ -43,8 +43,8 @@ func TestDirectivesOfPages(t *testing.T) {
 		"a.test/rel", "a.test/moved"}
 	for _, c := range []struct {
 		ignore             string
-		more               []string // asked for beyond what obedience leaves
-		noindex, noarchive string   // paths whose lines say so
+		more               []string // additional requests if the directive is ignored
+		noindex, noarchive string   // paths marked in the lists
 	}{
 		{"", nil, "/meta /gone", "/noarchive"},
 		{"nofollow", []string{"a.test/from-meta", "a.test/from-header"}, "/meta /gone", "/noarchive"},
@@ -99,7 +99,7 @@ func TestRelNofollow(t *testing.T) {
 	s.wantAsked(t, "a.test/", "a.test/x")
 }
 
-// A page that is not to be archived leaves nothing of its body in the folder.
+// A noarchive page leaves nothing of its body in the folder.
 func TestNoArchiveLeavesNothing(t *testing.T) {
 	t.Parallel()
 	const secret = "a sentence that must not be kept"
@@ -122,7 +122,7 @@ func TestNoArchiveLeavesNothing(t *testing.T) {
 	}
 }
 
-// body answers with a body of a media type.
+// body responds with a body of a media type.
 func body(mediaType, text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", mediaType)
@@ -130,7 +130,7 @@ func body(mediaType, text string) http.HandlerFunc {
 	}
 }
 
-// What a page says of all its links is kept once for each, and must not be long.
+// Attributes of many links of a page are only stored once, and have a limited length.
 func TestLongDirectivesOfManyLinks(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder

@@ -19,8 +19,9 @@ import (
 	"kumo/internal/state/store/storetest"
 )
 
-// TestARealDiskIsFull crawls into a small file system that another program fills: first to its last byte, which ends
-// the run, then so far that the crawl pauses. With room made it goes on, and nothing is lost. Mounting takes root.
+// TestARealDiskIsFull crawls into a small file system that another program fills: first completely, which ends the run,
+// then so far that the crawl pauses. When there is space again it continues, and nothing is lost. Mounting requires
+// root.
 func TestARealDiskIsFull(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -62,7 +63,7 @@ func TestARealDiskIsFull(t *testing.T) {
 	storetest.CheckConsistent(t, j.Dir)
 }
 
-// pauses runs a job to its end on a disk that is nearly full until the crawl has paused.
+// pauses runs a job on a nearly full disk, first until it pauses, and then to its end.
 func pauses(t *testing.T, j *job.Job, dir string) {
 	t.Helper()
 	j.Crawl.MinFree, j.Crawl.DiskCheckInterval = 1<<20, time.Millisecond
@@ -77,7 +78,7 @@ func pauses(t *testing.T, j *job.Job, dir string) {
 	}
 }
 
-// fill writes a file that leaves so much room, and returns what removes it.
+// fill writes a file that leaves the given space, and returns a function that deletes it.
 func fill(t *testing.T, dir string, left int) (remove func()) {
 	t.Helper()
 	name := filepath.Join(dir, "other")

@@ -19,7 +19,7 @@ import (
 	"kumo/internal/state/journal/file"
 )
 
-// breakOff ends the connection without an answer.
+// breakOff closes the connection without a response.
 func breakOff(w http.ResponseWriter, _ *http.Request) {
 	conn, _, err := w.(http.Hijacker).Hijack()
 	if err == nil {
@@ -89,8 +89,8 @@ func TestAURLThatAlwaysAsksForPatienceLetsOthersPass(t *testing.T) {
 	}
 }
 
-// TestRobotsElsewhereThatCannotBeHadEndsTheCrawl: hosts whose robots.txt leads to a host that is given up must not wait
-// for ever.
+// TestRobotsElsewhereThatCannotBeHadEndsTheCrawl: hosts whose robots.txt redirects to an abandoned host must not wait
+// forever.
 func TestRobotsElsewhereThatCannotBeHadEndsTheCrawl(t *testing.T) {
 	t.Parallel()
 	to := redirect("http://dead.test:1/rules")
@@ -134,7 +134,8 @@ func TestASeedGivenLaterMayHaveLainTooDeep(t *testing.T) {
 	s.wantAsked(t, "a.test/", "a.test/1", "a.test/2", "a.test/3")
 }
 
-// TestAServerThatStopsCostsNoURL: what was under way when a host went away waits for the next run like the rest.
+// TestAServerThatStopsCostsNoURL: requests in progress when a host disappears are retried in the next run, like the
+// rest.
 func TestAServerThatStopsCostsNoURL(t *testing.T) {
 	t.Parallel()
 	var links strings.Builder
@@ -160,7 +161,7 @@ func TestAServerThatStopsCostsNoURL(t *testing.T) {
 	}
 }
 
-// TestWhatWasGivenUpIsTriedAgainByTheNextRun: no network when a crawl is begun must not be the end of it.
+// TestWhatWasGivenUpIsTriedAgainByTheNextRun: a crawl that starts without a network can be resumed.
 func TestWhatWasGivenUpIsTriedAgainByTheNextRun(t *testing.T) {
 	t.Parallel()
 	for !serverComesLate(t) {
@@ -168,8 +169,8 @@ func TestWhatWasGivenUpIsTriedAgainByTheNextRun(t *testing.T) {
 	}
 }
 
-// serverComesLate crawls a server twice before it is there, and once after. It returns false when its port was taken
-// meanwhile.
+// serverComesLate crawls a server twice before it runs, and once after. It returns false if its port was taken in
+// between.
 func serverComesLate(t *testing.T) bool {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -234,7 +235,8 @@ func TestASeedGivenLaterIsFetchedWhateverWasSaidOfIt(t *testing.T) {
 
 func TestARunThatAddsNothingSaysNothingAgain(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, map[string]http.HandlerFunc{"a.test/": html(`<img src=/i.png><a href=/1>1</a><a href=//b.test/>b</a>`)})
+	s := newSite(t,
+		map[string]http.HandlerFunc{"a.test/": html(`<img src=/i.png><a href=/1>1</a><a href=//b.test/>b</a>`)})
 	j := s.job(t, "a.test/")
 	j.Crawl.Depth = 0
 	mustRun(t, j)

@@ -9,7 +9,7 @@ import (
 	"kumo/internal/base/page"
 )
 
-// A host of whose pages nothing is kept is asked as seldom as any other.
+// The delay applies to a host even if none of its pages are stored.
 func TestDroppedRecordsOweTheDelay(t *testing.T) {
 	t.Parallel()
 	const delay = 200 * time.Millisecond
@@ -30,7 +30,7 @@ func TestDroppedRecordsOweTheDelay(t *testing.T) {
 	j := s.job(t, "a.test/")
 	j.Frontier.Delay = delay
 	j.Hooks.Record = func(*page.Record) (string, error) { return "not wanted", nil }
-	_ = run(t, t.Context(), j) // nothing is kept
+	_ = run(t, t.Context(), j) // nothing is stored
 	if len(asked) != 4 {
 		t.Errorf("%d pages were asked for, want 4", len(asked))
 	}

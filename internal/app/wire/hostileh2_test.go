@@ -14,8 +14,8 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// Servers that break HTTP/2 hold no worker: the crawl ends, their hosts are given up, and a good host's pages have
-// come.
+// Servers that violate HTTP/2 do not block workers: the crawl ends, their hosts are abandoned, and a good host's pages
+// are fetched.
 func TestHostileHTTP2IsGivenUp(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, map[string]http.HandlerFunc{"good.test/": html("good")})
@@ -63,7 +63,7 @@ func TestHostileHTTP2IsGivenUp(t *testing.T) {
 	}
 }
 
-// overflow lets a stream's window grow beyond all bounds, whatever it is asked.
+// overflow increases a stream's window beyond its limit, for any request.
 func overflow(conn net.Conn, asked *atomic.Int32) {
 	defer conn.Close()
 	fr := http2.NewFramer(conn, conn)

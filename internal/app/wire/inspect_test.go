@@ -49,8 +49,8 @@ func openTestLook(t *testing.T, j *job.Job) *inspect.View {
 	return l
 }
 
-// Looks at a crawl at full speed, with checkpoints all the time, give answers that make sense, and it fetches all there
-// is.
+// Queries at full speed, during a crawl that writes checkpoints all the time, return sensible results, and the crawl
+// fetches all pages.
 func TestLooksWhileACrawlRuns(t *testing.T) {
 	t.Parallel()
 	s := jobtest.Serve(t, synthweb.Clean(1, 10, 300))
@@ -90,7 +90,7 @@ func TestLooksWhileACrawlRuns(t *testing.T) {
 	l := openTestLook(t, j)
 	defer l.Close()
 	n := 0
-	for k, err := range l.Seen(t.Context(), "", 1_000_000) { // at rest everything has an end
+	for k, err := range l.Seen(t.Context(), "", 1_000_000) { // without a running crawl, the sequence is finite
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +103,7 @@ func TestLooksWhileACrawlRuns(t *testing.T) {
 	}
 }
 
-// lookAround makes one look of each kind. It reports whether the crawl has ended meanwhile.
+// lookAround makes one query of each kind. It reports whether the crawl has ended in the meantime.
 func lookAround(t *testing.T, c *session.Session, j *job.Job, url string) (ended bool, err error) {
 	client, err := inspect.Dial(t.Context(), c.Folder.Path(folder.EndpointName))
 	if errors.Is(err, inspect.ErrUnreachable) {
@@ -150,7 +150,7 @@ func lookAround(t *testing.T, c *session.Session, j *job.Job, url string) (ended
 	return false, nil
 }
 
-// What seen is not sure of waits for its next merge, and a look says so.
+// An undecided URL waits for the next merge, and a query says so.
 func TestALookAtWhatAMergeDecides(t *testing.T) {
 	t.Parallel()
 	asked := make(chan struct{})
@@ -163,7 +163,7 @@ func TestALookAtWhatAMergeDecides(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// the filter of the disk's part has it, and no more is known
+	// Only the filter of the disk part contains it.
 	db.UpdateMeta(s.url("a.test/later"), seen.Meta{Modified: time.Unix(1, 0)})
 	db.Freeze(0)
 	if err := errors.Join(db.Merge(t.Context(), nil), db.Close()); err != nil {
@@ -185,18 +185,17 @@ func TestALookAtWhatAMergeDecides(t *testing.T) {
 	}
 }
 
-// Between a crawl's lock and its word where it can be asked, and behind it, a look waits a little and then says what
-// is.
+// While a crawl has the lock but no endpoint, at its start and end, a query waits a little and then reports this.
 func TestALookAtACrawlThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, map[string]http.HandlerFunc{"a.test/": html("a")})
 	j := s.job(t, "a.test/")
-	c, err := Open(t.Context(), j) // and does not run it
+	c, err := Open(t.Context(), j) // without running it
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond) // less than its own patience
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond) // shorter than the query's own timeout
 	defer cancel()
 	_, err = Inspect(ctx, j.Dir, func() (*job.Job, error) { job := *j; return &job, nil })
 	if !errors.Is(err, folder.ErrLocked) || !strings.Contains(err.Error(), "just starting or ending") {
@@ -212,7 +211,7 @@ func TestALookAtACrawlThatDoesNotAnswer(t *testing.T) {
 	}
 }
 
-// What robots.txt said is kept for the time when the crawl does not run, in a line of the state.
+// The rules of robots.txt are stored in a line of the state, for queries while the crawl is not running.
 func TestALookKnowsWhatRobotsSaid(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, map[string]http.HandlerFunc{
@@ -243,8 +242,7 @@ func TestALookKnowsWhatRobotsSaid(t *testing.T) {
 	}
 }
 
-// A folder that a kill has left as it is: what it has not committed is not told, and looks beside each other change
-// nothing.
+// Concurrent queries do not change the folder of a killed crawl, and ignore uncommitted data.
 func TestLooksOnlyRead(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, map[string]http.HandlerFunc{"a.test/": html(`<a href="/b">b</a>`), "a.test/b": html("b")})

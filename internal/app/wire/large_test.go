@@ -10,8 +10,8 @@ import (
 	"kumo/internal/base/stats"
 )
 
-// TestALargeSitemapIsReadWhole with so little memory that its body is read from the disk, and its URLs are taken in by
-// many batches.
+// TestALargeSitemapIsReadWhole: with little memory, the body is read from disk, and its URLs are admitted in many
+// batches.
 func TestALargeSitemapIsReadWhole(t *testing.T) {
 	t.Parallel()
 	const entries = 40_000
@@ -38,7 +38,7 @@ func TestALargeSitemapIsReadWhole(t *testing.T) {
 	if report, err = c.Run(t.Context()); report == nil {
 		t.Fatal(err)
 	}
-	if n := report.Known + report.PendingDedup; n != entries+2 { // of some a merge has yet to say whether they are news
+	if n := report.Known + report.PendingDedup; n != entries+2 { // some are undecided until the next merge
 		t.Errorf("%d URLs are known, want %d (%v)", n, entries+2, err)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"kumo/internal/content/parse"
 )
 
-// TestManyLinks: an ordinary slot hands a page of many links on to a large one, which reads what memory allows.
+// TestManyLinks: a page with many links is parsed again in a large slot, which reads as many links as memory allows.
 func TestManyLinks(t *testing.T) {
 	small, large := &job.Job{Memory: 16 << 20}, &job.Job{Memory: 16 << 30}
 	for name, c := range map[string]struct {
@@ -52,7 +52,7 @@ func TestManyLinks(t *testing.T) {
 	}
 }
 
-// An unknown URL may be the target of a link that was not read.
+// An unknown URL may be the target of an unread link.
 func TestExplainOfALinkThatWasNotRead(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/" {

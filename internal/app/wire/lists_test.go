@@ -12,7 +12,7 @@ import (
 	"kumo/internal/content/policy"
 )
 
-// packed answers with a gzip file, as which sitemaps often lie on a server.
+// packed responds with a gzip file, a common form of sitemaps.
 func packed(body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/x-gzip")
@@ -22,13 +22,12 @@ func packed(body string) http.HandlerFunc {
 	}
 }
 
-// listed is a site of which a part is found by its sitemaps only.
+// listed is a site with pages that only its sitemaps list.
 func listed(t *testing.T) *site {
 	end := html("end")
 	return newSite(t, map[string]http.HandlerFunc{
 		"a.test/robots.txt": body("text/plain", "Sitemap: http://a.test:PORT/maps/index.xml\nSitemap: "+
-			"/maps/list.txt\nSitemap: http://b.test:PORT/s.xml\n"+
-			"Sitemap: http://[\nUser-agent: *\nDisallow: /no\n"),
+			"/maps/list.txt\nSitemap: http://b.test:PORT/s.xml\nSitemap: http://[\nUser-agent: *\nDisallow: /no\n"),
 		"a.test/maps/index.xml": body("application/xml",
 			`<sitemapindex><sitemap><loc>http://a.test:PORT/maps/1.xml.gz</loc></sitemap>
 			<sitemap><loc>/maps/lost.xml</loc></sitemap></sitemapindex>`),
@@ -75,7 +74,7 @@ func TestSitemaps(t *testing.T) {
 			c.change(j)
 			mustRun(t, j)
 			s.wantAsked(t, slices.Clone(c.want)...)
-			mustRun(t, j) // nothing again, and nothing new
+			mustRun(t, j) // nothing new, and nothing is fetched again
 			s.wantAsked(t, slices.Clone(c.want)...)
 		})
 	}
@@ -133,7 +132,8 @@ func TestCleanParam(t *testing.T) {
 
 func TestSitemapsElsewhere(t *testing.T) {
 	t.Parallel()
-	entries := body("text/xml", `<urlset><url><loc>http://a.test:PORT/1</loc></url><url><loc>http://b.test:PORT/2</loc></url></urlset>`)
+	entries := body("text/xml",
+		`<urlset><url><loc>http://a.test:PORT/1</loc></url><url><loc>http://b.test:PORT/2</loc></url></urlset>`)
 	for _, c := range []struct {
 		name  string
 		pages map[string]http.HandlerFunc
@@ -144,8 +144,9 @@ func TestSitemapsElsewhere(t *testing.T) {
 			[]string{"a.test/s.xml.gz", "a.test/new", "a.test/1"}},
 		{"on another host, whose pages are not the crawl's", map[string]http.HandlerFunc{
 			"a.test/robots.txt": body("text/plain", "Sitemap: http://b.test:PORT/index.xml"),
-			"b.test/index.xml":  body("text/xml", `<sitemapindex><sitemap><loc>/s.xml</loc></sitemap><sitemap><loc>http://c.test:PORT/s.xml</loc></sitemap></sitemapindex>`),
-			"b.test/s.xml":      entries, "c.test/s.xml": entries},
+			"b.test/index.xml": body("text/xml",
+				`<sitemapindex><sitemap><loc>/s.xml</loc></sitemap><sitemap><loc>http://c.test:PORT/s.xml</loc></sitemap></sitemapindex>`),
+			"b.test/s.xml": entries, "c.test/s.xml": entries},
 			[]string{"b.test/index.xml", "b.test/s.xml", "a.test/1"}},
 		{"in indexes without end", map[string]http.HandlerFunc{"a.test/s.xml.gz": func(w http.ResponseWriter,
 			r *http.Request) {
@@ -165,7 +166,7 @@ func TestSitemapsElsewhere(t *testing.T) {
 	}
 }
 
-// A host that is met first from far away is met again from nearer by: more of its sitemap is within reach then.
+// A host first found at a greater depth is found again at a smaller one, so that more of its sitemap is in scope.
 func TestSitemapsOfAHostThatComesNearer(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Bool
@@ -177,7 +178,7 @@ func TestSitemapsOfAHostThatComesNearer(t *testing.T) {
 				redirect("http://b.test:PORT/near")(w, r)
 				return
 			}
-			w.Header().Set("Retry-After", "1") // by then b.test is known
+			w.Header().Set("Retry-After", "1") // b.test is known by then
 			w.WriteHeader(http.StatusServiceUnavailable)
 		},
 		"b.test/robots.txt": body("text/plain", "Sitemap: /s.xml"), "b.test/far": html("x"), "b.test/near": html("y"),

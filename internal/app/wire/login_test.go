@@ -17,11 +17,11 @@ import (
 	"kumo/internal/content/login"
 )
 
-// A club shows its pages to who is logged in, for so many requests. A page asked for by others redirects to the form.
+// A club shows its pages to logged-in clients, for a number of requests. Other requests are redirected to the form.
 type club struct {
 	*site
 	mu       sync.Mutex
-	lasts    int // requests that a session lasts
+	lasts    int // requests per session
 	left     int
 	session  int
 	token    int
@@ -96,8 +96,8 @@ func (c *club) file(t *testing.T, more string) *login.Config {
 	return cfg
 }
 
-// A login expires in the middle of a crawl, again and again: every page is fetched as somebody who is logged in, and
-// nothing that is secret lies in the folder.
+// A login expires during a crawl, repeatedly. Every page is fetched as a logged-in client, and the folder contains no
+// secrets.
 func TestCrawlOfWhatIsBehindALogin(t *testing.T) {
 	t.Setenv("CLUB_PASSWORD", "pass-Secret")
 	c := newClub(t, 6)
@@ -105,7 +105,7 @@ func TestCrawlOfWhatIsBehindALogin(t *testing.T) {
 	j.Logins = c.file(t, "  success: {text: for members, cookie: session, url: /0}\n")
 	mustRun(t, j)
 	all := lines(t, j.Dir, "pages.jsonl")
-	if len(all) != clubPages+1 { // the last link leads nowhere
+	if len(all) != clubPages+1 { // the last link has no target
 		t.Errorf("%d pages", len(all))
 	}
 	for _, line := range all {
@@ -114,7 +114,7 @@ func TestCrawlOfWhatIsBehindALogin(t *testing.T) {
 		}
 	}
 	for i := range clubPages {
-		if n := c.shown[fmt.Sprint("/", i)]; n != 1 && i != 0 { // where a login leads is fetched by it, too
+		if n := c.shown[fmt.Sprint("/", i)]; n != 1 && i != 0 { // the login itself fetches its target, too
 			t.Errorf("/%d was shown %d times", i, n)
 		}
 	}
@@ -124,7 +124,7 @@ func TestCrawlOfWhatIsBehindALogin(t *testing.T) {
 	wantNoSecrets(t, j.Dir)
 }
 
-// wantNoSecrets reads all files of a folder.
+// wantNoSecrets checks all files of a folder.
 func wantNoSecrets(t *testing.T, dir string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
@@ -157,7 +157,7 @@ func wantNoSecrets(t *testing.T, dir string) {
 	}
 }
 
-// Who cannot log in fetches nothing, and says why, without the password.
+// If the login fails, nothing is fetched, and the error has the reason without the password.
 func TestLoginThatFails(t *testing.T) {
 	t.Setenv("CLUB_PASSWORD", "wrong-Secret")
 	c := newClub(t, 6)
@@ -171,7 +171,7 @@ func TestLoginThatFails(t *testing.T) {
 	c.wantAsked(t, "h.test/login", "h.test/login", "h.test/login", "h.test/login", "h.test/login", "h.test/login")
 }
 
-// A login that is refused later gives the host up: what waits there waits for the next run.
+// A login that is rejected later makes the host abandoned; its URLs remain for the next run.
 func TestLoginThatFailsLater(t *testing.T) {
 	t.Setenv("CLUB_PASSWORD", "pass-Secret")
 	c := newClub(t, 6)
@@ -198,7 +198,7 @@ func TestLoginThatFailsLater(t *testing.T) {
 	}
 }
 
-// A page that even members are refused is left out, and does not keep the crawl logging in.
+// A page that even members may not see is excluded, without further logins.
 func TestPageForNobody(t *testing.T) {
 	t.Setenv("CLUB_PASSWORD", "pass-Secret")
 	c := newClub(t, 1000)

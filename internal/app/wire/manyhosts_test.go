@@ -11,15 +11,15 @@ import (
 	"kumo/internal/lab/testmain"
 )
 
-// Far more hosts than there is memory for their rules: each robots.txt is asked for once, the pages of a host follow it,
-// and all are fetched. With a folder and without one.
+// There are far more hosts than fit into the memory for rules. Each robots.txt is fetched once, before the host's
+// pages, and all are fetched, with and without a folder.
 func TestManyMoreHostsThanMemoryHasRulesFor(t *testing.T) {
 	testmain.Slow(t)
 	t.Parallel()
 	for _, folder := range []bool{true, false} {
 		t.Run(fmt.Sprint("folder=", folder), func(t *testing.T) {
 			t.Parallel()
-			hosts := testmain.Rounds(1000, 3000) // of 22 KB of rules each; there are 6 MiB for them
+			hosts := testmain.Rounds(1000, 3000) // 22 KB of rules each; the memory is 6 MiB
 			rules := "User-agent: *\n" + strings.Repeat("Disallow: /no-such-page-of-this-site\n", 400)
 			pages := map[string]http.HandlerFunc{}
 			var seeds []string

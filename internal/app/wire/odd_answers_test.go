@@ -12,7 +12,7 @@ import (
 	"kumo/internal/lab/synthweb"
 )
 
-// raw answers with bytes, whatever they are.
+// raw responds with arbitrary bytes.
 func raw(answer string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		conn, _, err := w.(http.Hijacker).Hijack()
@@ -24,8 +24,8 @@ func raw(answer string) http.HandlerFunc {
 	}
 }
 
-// TestWhatIsNoPageIsNoDuplicate: an error or a redirect with the body of another is stored as a revisit, and not
-// counted as a page met before. A status that is none is no answer. The files agree with what is counted.
+// TestWhatIsNoPageIsNoDuplicate: an error or redirect with the body of another one is stored as a revisit, but not
+// counted as a duplicate. An invalid status is not a response. The files are consistent with the counts.
 func TestWhatIsNoPageIsNoDuplicate(t *testing.T) {
 	t.Parallel()
 	pages := map[string]http.HandlerFunc{}
@@ -65,8 +65,7 @@ func TestWhatIsNoPageIsNoDuplicate(t *testing.T) {
 	}
 }
 
-// TestAStoppedCrawlIsWhole: a crawl of the hostile web that is stopped at some moment leaves files that agree with each
-// other.
+// TestAStoppedCrawlIsWhole: a crawl of the hostile web that is stopped at any time leaves consistent files.
 func TestAStoppedCrawlIsWhole(t *testing.T) {
 	t.Parallel()
 	cfg := synthweb.Messy(3, 20, 1500)

@@ -33,21 +33,21 @@ import (
 type opening struct {
 	session.Parts
 	disk         vfs.FS
-	uploadedDisk vfs.FS                // has what was brought to a place, too; nil: all stays in the folder
-	peers        *session.ClusterHooks // of a node of several; nil for one alone
-	willRun      bool                  // and is not only looked into
-	filesOnly    bool                  // there are record files only: nothing of the crawl's state, nor perhaps of its seeds
+	uploadedDisk vfs.FS                // the disk extended by uploaded files; nil: no upload
+	peers        *session.ClusterHooks // nil for a crawl on one machine
+	willRun      bool                  // the session will run, not just answer queries
+	filesOnly    bool                  // the crawl has no state, and possibly no seeds
 	block        *policy.BlockList
 	scratch      *vfs.Scratch
-	logins       *login.Sessions // nil: nobody is logged in
+	logins       *login.Sessions // nil: no logins
 
 	ranks        crawl.Ranks
-	late         *lateRanker // nil: the order goes by no links
+	late         *lateRanker // nil: the order does not depend on links
 	rankKeyIsNew bool
 }
 
-// Open makes a session of a job: it locks the folder, reads what an earlier run left there, and puts the parts
-// together. It waits, until ctx ends, for who just looks into the folder. The caller closes the session.
+// Open creates a session of a job: it locks the folder, reads the state of earlier runs, and connects the parts. It
+// waits for readers of the folder until ctx ends. The caller closes the session.
 func Open(ctx context.Context, j *job.Job) (*session.Session, error) { return open(ctx, j, vfs.OS) }
 
 func open(ctx context.Context, j *job.Job, disk vfs.FS) (*session.Session, error) {
@@ -64,7 +64,7 @@ func open(ctx context.Context, j *job.Job, disk vfs.FS) (*session.Session, error
 			return job.NoSeedsError(j.Dir)
 		}
 		if f.IsNodes() {
-			return advice.Usage("%s belongs to a node of a cluster: kumo node --crawl %s goes on there", j.Dir, j.Name)
+			return advice.Usage("%s belongs to a node of a cluster: resume it with kumo node --crawl %s", j.Dir, j.Name)
 		}
 		var err error
 		if o.Folder, err = folder.Open(ctx, o.disk, j.Dir, folder.Options{Exclusive: true, Fresh: j.Fresh,
@@ -76,7 +76,7 @@ func open(ctx context.Context, j *job.Job, disk vfs.FS) (*session.Session, error
 	})
 }
 
-// runSteps takes steps until one fails.
+// runSteps runs steps until one fails.
 func runSteps(steps ...func() error) error {
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -86,7 +86,7 @@ func runSteps(steps ...func() error) error {
 	return nil
 }
 
-// openUploaded makes the place the crawl's to which its files are brought, if there is one.
+// openUploaded opens the crawl's storage location, if it has one.
 func (o *opening) openUploaded() (err error) {
 	if o.Job.Upload != nil {
 		o.uploadedDisk, err = o.Job.Upload.Overlay(o.disk)
@@ -94,7 +94,7 @@ func (o *opening) openUploaded() (err error) {
 	return err
 }
 
-// records is the disk that has the crawl's record files, wherever they lie.
+// records returns the disk with all record files, including uploaded ones.
 func (o *opening) records() vfs.FS {
 	if o.uploadedDisk != nil {
 		return o.uploadedDisk
@@ -110,14 +110,13 @@ func OpenPart(f *folder.Folder, j *job.Job, p *session.ClusterHooks) (*session.S
 	})
 }
 
-// Inspect opens a view of the crawl in dir: it reads the folder, with the job's settings, and changes nothing there. A
-// crawl that has the folder is asked instead.
+// Inspect opens a read-only view of the crawl in dir, with the job's settings. It queries a running crawl.
 func Inspect(ctx context.Context, dir string, settled func() (*job.Job, error)) (*inspect.View, error) {
 	return session.Inspect(ctx, dir, func(f *folder.Folder) (*session.Session, error) { return openShared(f, settled) })
 }
 
-// InspectFiles opens a view of a crawl that has no state: what its record files say, and what its settings make of a
-// URL. The disk has them below dir, which has the settings.
+// InspectFiles opens a view of a crawl without a state: of its record files, and of the decisions that follow from its
+// settings. disk has the files below dir, which has the settings.
 func InspectFiles(dir string, disk vfs.FS, settled func() (*job.Job, error)) (*inspect.View, error) {
 	f := folder.At(dir, vfs.NewOverlay(vfs.OS))
 	s, err := (&opening{Parts: session.Parts{Folder: f}, disk: f.Disk, filesOnly: true}).share(settled)
@@ -127,8 +126,7 @@ func InspectFiles(dir string, disk vfs.FS, settled func() (*job.Job, error)) (*i
 	return session.ViewOfFiles(s, dir, disk), nil
 }
 
-// openShared makes a session to look into, and not to run, of a folder that is shared: its disk keeps all changes to
-// itself.
+// openShared creates a session that is only used for queries, on an overlay disk, which discards changes.
 func openShared(f *folder.Folder, settled func() (*job.Job, error)) (*session.Session, error) {
 	return (&opening{Parts: session.Parts{Folder: f}, disk: f.Disk}).share(settled)
 }
@@ -141,19 +139,19 @@ func (o *opening) share(settled func() (*job.Job, error)) (*session.Session, err
 		if err := runSteps(o.check, o.Folder.Prepare); err != nil {
 			return err
 		}
-		// a file that a kill has left open stays so
+		// Leave files that were open during a crash as they are.
 		o.Job.Formats = slices.DeleteFunc(slices.Clone(o.Job.Formats), func(f string) bool { return f == job.WARC })
 		return o.build()
 	})
 }
 
-// Check says what is wrong with a job, and touches nothing.
+// Check returns an error if the job is invalid. It changes nothing.
 func Check(j *job.Job) error {
 	o := &opening{Parts: session.Parts{Job: j}, disk: vfs.OS, willRun: true}
 	return errors.Join(o.check(), o.Close())
 }
 
-// make takes the steps that make the parts. With an error it closes what there is.
+// make runs the steps and creates the session. On an error, it closes the parts.
 func (o *opening) make(steps func() error) (*session.Session, error) {
 	if err := steps(); err != nil {
 		return nil, errors.Join(err, o.Close())
@@ -175,7 +173,7 @@ func (o *opening) build() error {
 		return job.ErrNoSeeds
 	}
 	if o.Folder != nil && o.Resumed && !settings.IsFile(o.Folder.Path(settings.Name)) {
-		return o.withRepairHint(fmt.Errorf("%s, which has the settings of the crawl, is not there, or not as kumo writes it",
+		return o.withRepairHint(fmt.Errorf("%s, with the settings of the crawl, is missing or damaged",
 			o.Folder.Path(settings.Name)))
 	}
 	return o.withRepairHint(o.assemble())
@@ -188,8 +186,8 @@ func (o *opening) withRepairHint(err error) error {
 	return repair.Advise(err, o.Folder)
 }
 
-// checkLists refuses to go on without seeds of which an earlier run has taken in a part: it would be a crawl of fewer
-// hosts than its settings say. Who gives another file means to, and is told.
+// checkLists returns an error if the rest of a partly read file of seeds is missing: the crawl would cover fewer hosts
+// than its settings say. A different file is assumed to be intended, with a warning.
 func (o *opening) checkLists() error {
 	lists := o.State.SeedLists
 	if len(lists) == 0 || lists[len(lists)-1].Done {
@@ -198,17 +196,17 @@ func (o *opening) checkLists() error {
 	last := lists[len(lists)-1]
 	switch f := o.Job.File; {
 	case f == nil:
-		return advice.Usage("the crawl in %s has taken in %d of the %d seeds of %s so far: give that again with "+
-			"--input-file, or an empty file to go on without the rest",
+		return advice.Usage("the crawl in %s has read %d of the %d seeds of %s so far: supply it again with "+
+			"--input-file, or an empty file to skip the rest",
 			o.Job.Dir, last.Taken, last.Seeds, last.Name)
 	case f.Digest != last.Digest:
-		o.Job.Warn(fmt.Errorf("this is not %s as it was: %d of the %d seeds of that one were taken in, and the rest of it "+
-			"is left", last.Name, last.Taken, last.Seeds))
+		o.Job.Warn(fmt.Errorf("the file %s has changed: %d of its %d previous seeds were read, and the rest "+
+			"is skipped", last.Name, last.Taken, last.Seeds))
 	}
 	return nil
 }
 
-// check makes the parts that a wrong job cannot have.
+// check validates the job and creates the parts that depend only on it.
 func (o *opening) check() (err error) {
 	o.Journal = journal.Discard
 	j := o.Job
@@ -225,7 +223,7 @@ func (o *opening) check() (err error) {
 		return job.ErrNoSeeds
 	}
 	if j.Dir == "" && len(j.Crawl.Recrawl.Intervals) > 0 {
-		return advice.Usage("what was visited is known from a crawl's folder: recrawls need one")
+		return advice.Usage("recrawls need a crawl's folder, which has the earlier visits")
 	}
 	if o.willRun {
 		if err := o.fitFiles(); err != nil {
@@ -242,7 +240,7 @@ func (o *opening) check() (err error) {
 		}
 		j.Fetch.Jar = cookies.NewJar(cfg)
 	} else if j.Logins != nil {
-		return advice.Usage("a login needs cookies")
+		return advice.Usage("logins need cookies")
 	}
 	if o.Fetcher, err = fetch.New(j.FetchConfig()); err != nil {
 		return advice.Usage("%w", err)
@@ -278,8 +276,7 @@ func (o *opening) fitFiles() error {
 	return nil
 }
 
-// openScratch gives the crawl a file for answers that are too long for memory. It leaves the disk as much room as the
-// crawl does.
+// openScratch creates a scratch file for long responses. It leaves half as much disk space free as the crawl.
 func (o *opening) openScratch() {
 	dir, room := "", func() (uint64, error) { return o.disk.Free(os.TempDir()) }
 	if o.Job.Dir != "" {
@@ -310,7 +307,7 @@ func (o *opening) blockList() (*policy.BlockList, error) {
 	return list, err
 }
 
-// readFields is how records are made of pages; nil without rules.
+// readFields returns the function that extracts records; nil without rules.
 func readFields(j *job.Job) func(*page.Response, *page.Page) ([]page.Fields, error) {
 	if j.Fields == nil {
 		return nil
@@ -335,7 +332,7 @@ func (o *opening) assemble() error {
 		Header:    o.Fetcher.Header,
 		NoSecrets: !o.Fetcher.HasSecrets(),
 	}
-	if !o.willRun && o.State.IsNew() { // there is no state, which has what seeds redirect to, too
+	if !o.willRun && o.State.IsNew() { // otherwise the state has the scope seeds
 		for _, u := range o.SeedURLs {
 			parts.Scope.AddSeed(u)
 		}
@@ -360,12 +357,12 @@ func (o *opening) assemble() error {
 	return nil
 }
 
-// hooks are the job's. What is about to be asked for they are shown with the fields that would be sent.
+// hooks returns the job's hooks. The Request hook receives the headers that would be sent.
 func (o *opening) hooks() crawl.Hooks {
 	h := o.Job.Hooks
 	if ask := h.Request; ask != nil {
 		h.Request = func(it *item.Item, req *fetch.Request) (string, error) {
-			if req.Header == nil { // or else an override has set it
+			if req.Header == nil { // otherwise an override has set it
 				req.Header = o.Fetcher.Header(req.Trusted)
 			}
 			return ask(it, req)
@@ -374,8 +371,8 @@ func (o *opening) hooks() crawl.Hooks {
 	return h
 }
 
-// parserConfig is a parser's configuration for a slot where so much of a body is read. What finds no room at an
-// ordinary slot is read again at a large one, which has all that a page may have.
+// parserConfig returns the parser configuration for a slot with room bytes for the body. A page that exceeds the limits
+// of an ordinary slot is parsed again in a large one with the full limits.
 func parserConfig(j *job.Job, room int64) parse.Config {
 	cfg := parse.Config{Agent: job.Agent, PlainText: true, Language: true, Scripts: j.ScriptPaths,
 		AnchorText: j.AnchorText, MaxConverted: int(room / 3)}
@@ -390,10 +387,10 @@ func parserConfig(j *job.Job, room int64) parse.Config {
 	return cfg
 }
 
-// linkBytes is about what a link of a page takes besides its URL.
+// linkBytes is the approximate memory of a link, besides its URL.
 const linkBytes = 192
 
-// free asks for the room on the crawl's disk; nil where it keeps nothing.
+// free returns a function that returns the free space on the crawl's disk; nil without a folder.
 func (o *opening) free() func() (uint64, error) {
 	if o.Folder == nil {
 		return nil

@@ -21,19 +21,19 @@ import (
 	"kumo/internal/lab/testmain"
 )
 
-// A district is many hosts, each on a loopback address of its own, behind one line that can be cut: then all
-// connections end, and new ones are refused.
+// A district has many hosts, each on its own loopback address, behind one line that can be interrupted: then all
+// connections end, and new ones are rejected.
 type district struct {
 	*testing.T
-	net          byte // the second of an address's four numbers: no other district has it
+	net          byte // second byte of the addresses, unique per district
 	hosts, pages int
-	closes       bool // each connection after an answer
+	closes       bool // close each connection after a response
 	port         string
 	asked        sync.Map     // host and path → *atomic.Int32
 	requests     atomic.Int64 // for pages
 
 	mu      sync.Mutex
-	servers map[string]*http.Server // that are there
+	servers map[string]*http.Server // the running ones
 }
 
 var districts atomic.Int32 // so far
@@ -58,7 +58,7 @@ func (d *district) address(n int) string {
 
 func (d *district) seed(n int) string { return "http://" + d.address(n) + ":" + d.port + "/0" }
 
-// join lets all hosts be there.
+// join starts all hosts.
 func (d *district) join() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -77,7 +77,7 @@ func (d *district) join() {
 	}
 }
 
-// cut takes away all hosts from the n-th on.
+// cut stops all hosts from the n-th on.
 func (d *district) cut(n int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -108,7 +108,7 @@ func (d *district) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// covered is how many pages were asked for, and how many of them more than once.
+// covered returns the number of requested pages, and how many of them were requested more than once.
 func (d *district) covered() (pages, again int) {
 	d.asked.Range(func(_, count any) bool {
 		pages++
@@ -130,7 +130,7 @@ func (d *district) job(dir string) *job.Job {
 	return j
 }
 
-// after has something done when so many pages were asked for.
+// after calls do after a number of requests for pages.
 func (d *district) after(pages int64, do func()) (wait func()) {
 	var doing sync.WaitGroup
 	doing.Go(func() {
@@ -142,7 +142,7 @@ func (d *district) after(pages int64, do func()) (wait func()) {
 	return doing.Wait
 }
 
-// untilCutOff waits until the crawl of a job knows that it is cut off from the web, however slow the machine is.
+// untilCutOff waits until the crawl has detected that it is offline, however slow the machine is.
 func (d *district) untilCutOff(j *job.Job) (wait func()) {
 	told, before := make(chan struct{}, 1), j.Listener.Offline
 	j.Listener.Offline = func(since time.Time, why string) {
@@ -289,13 +289,14 @@ func TestAProxyThatIsDownIsNoHostsFault(t *testing.T) {
 	})
 	report, err := runJob(t, j)
 	wait()
-	if pages, _ := d.covered(); err != nil || pages != d.hosts*d.pages || report.HostsAbandoned > 0 || report.Outages == 0 {
+	if pages, _ := d.covered(); err != nil || pages != d.hosts*d.pages || report.HostsAbandoned > 0 ||
+		report.Outages == 0 {
 		t.Errorf("%d of %d pages, %d hosts given up, cut off %d times, %v", pages, d.hosts*d.pages, report.HostsAbandoned,
 			report.Outages, err)
 	}
 }
 
-// TestALineThatHangsUpIsAnOutage: what stands before the hosts accepts all connections, and ends them at once.
+// TestALineThatHangsUpIsAnOutage: all connections are accepted and closed at once.
 func TestALineThatHangsUpIsAnOutage(t *testing.T) {
 	t.Parallel()
 	d := newDistrict(t, 10, 12)
@@ -311,14 +312,15 @@ func TestALineThatHangsUpIsAnOutage(t *testing.T) {
 	})
 	report, err := runJob(t, j)
 	wait()
-	if pages, _ := d.covered(); err != nil || pages != d.hosts*d.pages || report.HostsAbandoned > 0 || report.Outages == 0 {
+	if pages, _ := d.covered(); err != nil || pages != d.hosts*d.pages || report.HostsAbandoned > 0 ||
+		report.Outages == 0 {
 		t.Errorf("%d of %d pages, %d hosts given up, cut off %d times, %v", pages, d.hosts*d.pages, report.HostsAbandoned,
 			report.Outages, err)
 	}
 }
 
-// Just after a doubt that an answer ended, no new doubt begins for some seconds. Visits that fail in these seconds must not
-// use up the attempts of their URLs.
+// Just after a doubt that an answer ended, no new doubt begins for some seconds. Visits that fail in these seconds must
+// not use up the attempts of their URLs.
 func TestALineThatHangsUpJustAfterADoubtIsAnOutage(t *testing.T) {
 	t.Parallel()
 	d := newDistrict(t, 10, 60)
@@ -342,7 +344,7 @@ func TestALineThatHangsUpJustAfterADoubtIsAnOutage(t *testing.T) {
 	}
 }
 
-// hangUp stands in for all hosts, and hangs up on who connects.
+// hangUp replaces all hosts by one that closes connections at once.
 func (d *district) hangUp() (stop func()) {
 	var all []net.Listener
 	for n := range d.hosts {
@@ -366,8 +368,7 @@ func (d *district) hangUp() (stop func()) {
 	}
 }
 
-// TestANameServerThatKnowsNothingIsAnOutage: for some time it says of every name that there is none, or that it has
-// trouble.
+// TestANameServerThatKnowsNothingIsAnOutage: for some time, it answers every query with NXDOMAIN or a server failure.
 func TestANameServerThatKnowsNothingIsAnOutage(t *testing.T) {
 	t.Parallel()
 	for _, code := range []int{dns.RcodeNameError, dns.RcodeServerFailure} {
@@ -400,8 +401,8 @@ func TestANameServerThatKnowsNothingIsAnOutage(t *testing.T) {
 	}
 }
 
-// serveNames finds each name h0, h1, ... at the host of that number, for a second; but while it is ill it answers with
-// a code.
+// serveNames resolves each name h0, h1, ... to the host with that number, with a TTL of a second. While ill is true, it
+// answers with a code.
 func (d *district) serveNames(ill *atomic.Bool, code int) string {
 	return serveDNS(d.T, func(name string) (string, int) {
 		var n int
@@ -415,7 +416,7 @@ func (d *district) serveNames(ill *atomic.Bool, code int) string {
 	})
 }
 
-// serveHosts finds names at addresses; "" is none.
+// serveHosts resolves names; "" means none.
 func serveHosts(t *testing.T, at func(name string) string) string {
 	return serveDNS(t, func(name string) (string, int) {
 		if address := at(name); address != "" {
@@ -447,8 +448,8 @@ func serveDNS(t *testing.T, answer func(name string) (address string, code int))
 	return pc.LocalAddr().String()
 }
 
-// wildcard serves any number of hosts of three domains at one address. Each page links to hosts that were not met
-// before. After so many requests it is gone.
+// A wildcard serves any number of hosts of three domains at one address. Each page links to new hosts. After a number
+// of requests it stops.
 type wildcard struct {
 	port     string
 	links    int
@@ -490,8 +491,8 @@ func (w *wildcard) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// The owner of a few domains answers for any number of hosts, and then for none. Other hosts are still fetched, and the
-// crawl is never offline: with names that are looked up, and with addresses that are given.
+// The owner of a few domains serves any number of hosts, and then none. Other hosts are still fetched, and the crawl is
+// never offline: with names that are looked up, and with given addresses.
 func TestAnOwnerWhoDisappearsDoesNotHaltACrawl(t *testing.T) {
 	t.Parallel()
 	for _, lookUp := range []bool{false, true} {
@@ -560,7 +561,8 @@ func TestADeadNameBesideGivenAddressesIsNoOutage(t *testing.T) {
 	j.Fetch.DNSServer = serveHosts(t, func(string) string { return "" })
 	j.Frontier.RetryWait, j.Crawl.OutageWait = 50*time.Millisecond, 10*time.Second
 	report, err := runJob(t, j)
-	if pages, _ := d.covered(); err != nil || pages != d.hosts*d.pages || report.Outages != 0 || report.HostsAbandoned != 1 {
+	if pages, _ := d.covered(); err != nil || pages != d.hosts*d.pages || report.Outages != 0 ||
+		report.HostsAbandoned != 1 {
 		t.Errorf("%d of %d pages, offline %d times, %d hosts given up, %v", pages, d.hosts*d.pages, report.Outages,
 			report.HostsAbandoned, err)
 	}

@@ -24,8 +24,8 @@ func setOverrides(t *testing.T, j *job.Job, text string) {
 	}
 }
 
-// TestOverridesOfRequests: fields, user agent, tries, length, and proxy of some hosts are others than the crawl's; for
-// robots.txt, too.
+// TestOverridesOfRequests overrides headers, user agent, tries, length and proxy for some hosts, including their
+// robots.txt.
 func TestOverridesOfRequests(t *testing.T) {
 	t.Parallel()
 	long := html(strings.Repeat("x", 10_000))

@@ -18,10 +18,10 @@ import (
 	"kumo/internal/state/frontier"
 )
 
-// maxPlanTries is how often a plan asks for one thing: a crawl asks more patiently.
+// maxPlanTries is the number of attempts of a plan. A crawl makes more.
 const maxPlanTries = 2
 
-// Survey makes a survey of the hosts of a job's seeds, which nothing is kept of. The caller calls done when it is over.
+// Survey creates a survey of the hosts of a job's seeds. It stores nothing. The caller finally calls done.
 func Survey(j *job.Job) (s *plan.Survey, done func() error, err error) {
 	mine := *j
 	mine.Dir, mine.Fresh, mine.Logins, mine.Crawl.Recrawl = "", false, nil, policy.Recrawl{}
@@ -66,5 +66,5 @@ func Survey(j *job.Job) (s *plan.Survey, done func() error, err error) {
 	return s, o.Close, nil
 }
 
-// maxPlanBytes is how much of a sitemap a plan reads, unpacked.
+// maxPlanBytes is the number of decoded bytes of a sitemap that a plan reads.
 const maxPlanBytes = 64 << 20

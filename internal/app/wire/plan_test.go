@@ -60,8 +60,8 @@ func sitemap(urls ...string) http.HandlerFunc {
 	return html(body + "</urlset>")
 }
 
-// A plan asks for robots.txt and for the sitemaps that it names, once each, and for nothing else; and counts by the
-// rules that the crawl goes by.
+// A plan requests robots.txt and the sitemaps that it names, once each, and nothing else. It counts by the crawl's
+// rules.
 func TestAPlanAsksForRobotsAndSitemapsAlone(t *testing.T) {
 	packed := func(w http.ResponseWriter, r *http.Request) {
 		z := gzip.NewWriter(w)
@@ -117,7 +117,7 @@ func TestAPlanAsksForRobotsAndSitemapsAlone(t *testing.T) {
 	}
 }
 
-// The flags that bound a crawl bound its plan.
+// The crawl's limits apply to a plan.
 func TestAPlanHasTheCrawlsLimits(t *testing.T) {
 	var urls []string
 	for i := range 100 {
@@ -160,7 +160,7 @@ func TestAPlanHasTheCrawlsLimits(t *testing.T) {
 	}
 }
 
-// Hosts that cannot be had are named with the reason, and cost no more than two requests.
+// Unreachable hosts are listed with the reason, after at most two requests.
 func TestAPlanNamesHostsThatCannotBeHad(t *testing.T) {
 	s := newSite(t, map[string]http.HandlerFunc{
 		"busy.test/robots.txt": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) },
@@ -189,7 +189,7 @@ func TestAPlanNamesHostsThatCannotBeHad(t *testing.T) {
 	}
 }
 
-// A host that names more sitemaps than are read is estimated by those that are.
+// If a host has more sitemaps than are read, its size is estimated from those.
 func TestAPlanReadsNotAllOfManySitemaps(t *testing.T) {
 	pages := map[string]http.HandlerFunc{}
 	text := ""

@@ -27,7 +27,7 @@ import (
 	"kumo/internal/state/rank/ranker"
 )
 
-// orders make each order, without a link.
+// orders creates each order, without links.
 var orders = map[string]func() rank.Order{
 	job.PageRank: func() rank.Order { return pagerank.New(0) },
 	job.OPIC:     func() rank.Order { return opic.New() },
@@ -41,7 +41,7 @@ var orders = map[string]func() rank.Order{
 func (o *opening) checkOrder() error {
 	j := o.Job
 	if orders[j.Order] == nil {
-		return advice.Usage("order %q: kumo knows %v", j.Order, job.Orders())
+		return advice.Usage("order %q: use one of %v", j.Order, job.Orders())
 	}
 	if o.peers != nil && j.Crawl.Claims {
 		return job.CheckMeshOrder(j.Order)
@@ -49,19 +49,20 @@ func (o *opening) checkOrder() error {
 	return nil
 }
 
-// rankKey is what URLs are hashed with: the crawl's own, so that nobody can choose a URL that is taken for another.
+// rankKey is the file with the hash key for URLs. The key is secret to the crawl, so that no one can construct URLs
+// that collide.
 const rankKey = "key"
 
-// A lateRanker is the frontier's Ranker. The frontier is opened before the journal is read, which says what the ranker
-// goes on from; until then nobody is told a place.
+// A lateRanker is the frontier's Ranker. The frontier is opened before the journal, whose position the ranker needs.
+// Until then it returns no places.
 type lateRanker struct {
 	key siphash.Key
 	*ranker.Ranker
 }
 
-var errNoRanks = errors.New("URLs are ranked once the journal is read")
+var errNoRanks = errors.New("URLs are only ranked after the journal is read")
 
-// KeyOf is what a URL is known by.
+// KeyOf returns the key of a URL.
 func (l *lateRanker) KeyOf(url string) ids.Key { return ids.KeyOf(&l.key, url) }
 
 // Generation is 0 until URLs are ranked.
@@ -72,7 +73,7 @@ func (l *lateRanker) Generation() uint64 {
 	return l.Ranker.Generation()
 }
 
-// Places appends where URLs belong.
+// Places appends the places of URLs in the order.
 func (l *lateRanker) Places(all []ids.URL, to []rank.Place) ([]rank.Place, error) {
 	if l.Ranker == nil {
 		return to, errNoRanks
@@ -105,7 +106,7 @@ func (o *opening) openRankKey() (key siphash.Key, err error) {
 	return key, writeNew(o.disk, name, key[:])
 }
 
-// writeNew writes a file of which a part is as good as nothing. (The disk of a crawl that is looked at cannot rename.)
+// writeNew writes a file that may be incomplete after a crash. It does not rename, which overlay disks cannot do.
 func writeNew(disk vfs.FS, name string, data []byte) error {
 	if err := vfs.TruncateTo(disk, name, 0); err != nil {
 		return err
@@ -122,8 +123,8 @@ func writeNew(disk vfs.FS, name string, data []byte) error {
 
 func (o *opening) rankDir() string { return o.Folder.Path(filepath.FromSlash(crawl.RankDir)) }
 
-// openRanks opens the job's order with the links that the journal says were found. If these are not there, those of the
-// last checkpoint do, and else ranks begin anew: no URL is lost by it.
+// openRanks opens the job's order with the links recorded up to the journal's end. If these are lost, it uses those of
+// the last checkpoint, or none. No URL is lost by this.
 func (o *opening) openRanks() error {
 	j := o.Job
 	if !j.ByLinks() {
@@ -179,11 +180,11 @@ func (o *opening) warnRanks(mark linklog.Mark, lost error) {
 	switch {
 	case !o.willRun:
 	case lost != nil && known:
-		o.Job.Warn(fmt.Errorf("some of the links by which URLs are ranked are lost: %w", lost))
+		o.Job.Warn(fmt.Errorf("some of the links for ranking URLs are lost: %w", lost))
 	case lost != nil:
-		o.Job.Warn(fmt.Errorf("URLs are ranked by the links that are found from now on: %w", lost))
+		o.Job.Warn(fmt.Errorf("URLs are ranked by links found from now on: %w", lost))
 	case !known && pages > 0:
-		o.Job.Warn(fmt.Errorf("--order %s goes by links: of the pages that were fetched so far nobody has kept theirs, so "+
-			"URLs are ranked by those that are found from now on", o.Job.Order))
+		o.Job.Warn(fmt.Errorf("--order %s needs links, but those of the pages fetched so far were not recorded, so "+
+			"URLs are ranked by links found from now on", o.Job.Order))
 	}
 }

@@ -27,12 +27,12 @@ import (
 	"kumo/internal/state/rank/linklog"
 )
 
-// A popularWeb has pages at some of which many links lead, wherever they lie: half of all links lead to pages that are
-// drawn by a power law, the others to any page of the same host.
+// A popularWeb has some pages with many links to them, on any host: half of all links point to pages drawn from a power
+// law, the others to random pages of the same host.
 type popularWeb struct {
 	hosts, pages int
-	popular      []int     // pages, the most popular first
-	below        []float64 // of each of these, how likely it is that one so popular or more is drawn
+	popular      []int     // pages by descending popularity
+	below        []float64 // for each of these, the cumulative probability of pages at least as popular
 }
 
 func newPopularWeb(seed uint64, hosts, pages int) *popularWeb {
@@ -76,8 +76,8 @@ func (w *popularWeb) serve(t *testing.T) *httptest.Server {
 	return s
 }
 
-// TestPageRankFindsWhatMatters: of the 500 most important of all pages of a web, a crawl that may fetch a tenth of it
-// finds more by PageRank than as they were found, or in any order.
+// TestPageRankFindsWhatMatters: a crawl that may fetch a tenth of a web finds more of its 500 most important pages by
+// PageRank than in the order found, or in any other order.
 func TestPageRankFindsWhatMatters(t *testing.T) {
 	testmain.Slow(t)
 	t.Parallel()
@@ -89,7 +89,7 @@ func TestPageRankFindsWhatMatters(t *testing.T) {
 			Seeds: []string{"http://h0.test" + s.URL[strings.LastIndexByte(s.URL, ':'):] + "/0"}}
 		j.Crawl.Depth, j.Crawl.Pages, j.Frontier.Hosts, j.Crawl.IgnoreRobots = -1, limit, 4, true
 		if limit > 0 {
-			j.Crawl.Rate = 150 // so that ranks are computed a few times
+			j.Crawl.Rate = 150 // so that ranks are computed several times
 		}
 		j.Fetch.Resolve = []string{"*:*:127.0.0.1"}
 		if err := run(t, t.Context(), j); err != nil && !errors.Is(err, policy.ErrLimit) {
@@ -131,7 +131,7 @@ func TestPageRankFindsWhatMatters(t *testing.T) {
 	}
 }
 
-// look opens a view of a crawl that does not run.
+// look opens a view of a crawl that is not running.
 func look(t *testing.T, j *job.Job) *inspect.View {
 	t.Helper()
 	v, err := Inspect(t.Context(), j.Dir, func() (*job.Job, error) {
@@ -144,8 +144,8 @@ func look(t *testing.T, j *job.Job) *inspect.View {
 	return v
 }
 
-// TestLinksThatAreLostAreNotMissed: a crawl whose links are not there any more goes on, says so, and ranks URLs by
-// those that it finds.
+// TestLinksThatAreLostAreNotMissed: a crawl that has lost its links continues with a warning, and ranks URLs by new
+// ones.
 func TestLinksThatAreLostAreNotMissed(t *testing.T) {
 	t.Parallel()
 	cfg := synthweb.Clean(2, 4, 120)
@@ -176,7 +176,7 @@ func TestLinksThatAreLostAreNotMissed(t *testing.T) {
 	}
 }
 
-// TestTheOrderMayChange: a crawl goes on by another order, with the links that it has.
+// TestTheOrderMayChange: a crawl continues with another order, and with its existing links.
 func TestTheOrderMayChange(t *testing.T) {
 	t.Parallel()
 	cfg := synthweb.Clean(3, 6, 200)
@@ -196,8 +196,7 @@ func TestTheOrderMayChange(t *testing.T) {
 	jobtest.WantPerfect(t, s)
 }
 
-// TestPlacesAreOfTheRanksOfNow: of a crawl that does not run, what is the most important of what waits at a host is
-// said to wait before what is less so.
+// TestPlacesAreOfTheRanksOfNow: in a crawl that is not running, the most important URL of a host's queue comes first.
 func TestPlacesAreOfTheRanksOfNow(t *testing.T) {
 	t.Parallel()
 	cfg := synthweb.Clean(3, 1, 400)

@@ -12,8 +12,8 @@ import (
 	"kumo/internal/lab/synthweb"
 )
 
-// TestRecrawlsSurviveCrashes kills the recrawl of a whole crawl again and again. In the end every page was visited
-// again, and is listed as that once.
+// TestRecrawlsSurviveCrashes kills the recrawl of a whole crawl repeatedly. At the end, every page was visited again,
+// and is listed once for it.
 func TestRecrawlsSurviveCrashes(t *testing.T) {
 	t.Parallel()
 	for seed, end := crashSeeds(2, 6); seed < min(6, end); seed++ {
@@ -28,7 +28,7 @@ func TestRecrawlsSurviveCrashes(t *testing.T) {
 			j.Crawl.Recrawl.Intervals = []policy.Interval{policy.DefaultInterval()}
 			mustRun(t, j)
 			pages := len(lines(t, j.Dir, "pages.jsonl"))
-			now = now.Add(15 * 24 * time.Hour) // what was gone at first is asked for after twice the time
+			now = now.Add(15 * 24 * time.Hour) // pages that were gone are visited after twice the time
 			j.Crawl.Checkpoint, j.Crawl.Commit, j.WARCSize = 1, 5*time.Millisecond, 64<<10
 			ends := livesUntilDone(t, j, rand.New(rand.NewPCG(seed, 2)))
 			t.Logf("%v", ends)

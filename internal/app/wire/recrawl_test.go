@@ -22,7 +22,7 @@ import (
 	"kumo/internal/state/seen"
 )
 
-// recrawlSite has a page of each way to be visited again; step is what the server's pages depend on.
+// recrawlSite has a page for each result of a recrawl; the pages depend on step.
 func recrawlSite(t *testing.T, step *atomic.Int64) *site {
 	tagged := func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("ETag", `"v1"`)
@@ -95,8 +95,8 @@ func TestRecrawl(t *testing.T) {
 	wantRecrawls(t, j, map[string]string{"/": "unchanged 200", "/tagged": "unchanged 304", "/dated": "unchanged 304",
 		"/same": "unchanged 200",
 		"/new":  "changed 200", "/gone": "gone 404", "/sick": "trouble 502", "/found/0": "unchanged 200"})
-	// What changed is visited after 40 minutes, what was in trouble and what is new after 60, what did not change after
-	// 90, what is gone after 120.
+	// Changed pages are visited after 40 minutes, failed and new ones after 60, unchanged ones after 90, and gone ones
+	// after 120.
 	again(41*time.Minute, "a.test/new")
 	step.Store(2)
 	again(20*time.Minute, "a.test/sick", "a.test/found/1")
@@ -125,7 +125,7 @@ func (s *site) wantHead(t *testing.T, asked, name, want string) {
 	}
 }
 
-// wantRecrawls compares what the last visits found.
+// wantRecrawls checks the results of the last visits.
 func wantRecrawls(t *testing.T, j *job.Job, want map[string]string) {
 	t.Helper()
 	got := map[string]string{}
@@ -142,7 +142,7 @@ func wantRecrawls(t *testing.T, j *job.Job, want map[string]string) {
 	}
 }
 
-// wantRevisits looks for the two kinds of revisit records and for what they refer to.
+// wantRevisits checks the two kinds of revisit records and their references.
 func wantRevisits(t *testing.T, j *job.Job) {
 	t.Helper()
 	names, _ := filepath.Glob(filepath.Join(j.Dir, "warc", "*.warc*"))
@@ -163,7 +163,7 @@ func wantRevisits(t *testing.T, j *job.Job) {
 	}
 }
 
-// TestAPageThatIsGoneIsRetired asks for it six times, each after twice the time.
+// TestAPageThatIsGoneIsRetired visits it six times, each after twice the time.
 func TestAPageThatIsGoneIsRetired(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, map[string]http.HandlerFunc{"a.test/": html(`<a href=/gone>gone</a>`)})
@@ -174,7 +174,7 @@ func TestAPageThatIsGoneIsRetired(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j.Crawl.Recrawl.Intervals = []policy.Interval{interval} // and the page that names it never
+	j.Crawl.Recrawl.Intervals = []policy.Interval{interval} // the page that links to it is not visited again
 	visits := 0
 	for range 100 {
 		s.forget()
@@ -190,7 +190,7 @@ func TestAPageThatIsGoneIsRetired(t *testing.T) {
 	}
 }
 
-// TestACrawlThatKeepsOn sleeps until something is due, and goes on.
+// TestACrawlThatKeepsOn sleeps until a page is due, and then continues.
 func TestACrawlThatKeepsOn(t *testing.T) {
 	t.Parallel()
 	var step atomic.Int64
@@ -218,8 +218,7 @@ func TestACrawlThatKeepsOn(t *testing.T) {
 	}
 }
 
-// TestRecrawlsSurviveAStop: what was taken for a recrawl and not visited is visited once in the next run, whatever the
-// next look finds.
+// TestRecrawlsSurviveAStop: a URL that was scheduled for a recrawl but not visited is visited once in the next run.
 func TestRecrawlsSurviveAStop(t *testing.T) {
 	t.Parallel()
 	pages := map[string]http.HandlerFunc{}
@@ -303,7 +302,7 @@ func unzipped(t *testing.T, name string) string {
 	return string(all)
 }
 
-// A server that compresses each answer anew writes the time into it: the page is as it was, though its payload is not.
+// A server compresses each response again with a new timestamp: the page is unchanged, although its payload differs.
 func TestRecrawlOfWhatIsCompressedAnew(t *testing.T) {
 	t.Parallel()
 	var step atomic.Int64

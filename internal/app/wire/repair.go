@@ -10,12 +10,12 @@ import (
 	"kumo/internal/app/session"
 )
 
-// Repair makes a crawl that can go on of the one in dir; see [repair.Run].
+// Repair repairs the crawl in dir; see [repair.Run].
 func Repair(ctx context.Context, dir string, o repair.Options) (*repair.Result, error) {
 	return repair.Run(ctx, dir, o, repair.Openers{View: view, Crawl: openRebuilt})
 }
 
-// openRebuilt opens a crawl whose state was made anew. Nobody else knows its folder, so it is not locked.
+// openRebuilt opens a crawl with a rebuilt state. No other process knows its folder, so it is not locked.
 func openRebuilt(j *job.Job, f *folder.Folder) (rebuild.Crawl, error) {
 	o := &opening{Parts: session.Parts{Job: j}, disk: f.Disk}
 	return o.make(func() error {

@@ -13,7 +13,7 @@ import (
 	"kumo/internal/content/policy"
 )
 
-// inChunks answers with these parts, each a chunk of its own.
+// inChunks responds with chunks.
 func inChunks(parts ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
@@ -33,8 +33,8 @@ func taggedInChunks(w http.ResponseWriter, r *http.Request) {
 	inChunks("tagged, ", "and in chunks")(w, r)
 }
 
-// TestRepairOfChunksAndRecrawls: what was answered in chunks, with 304, or like another page is known again after a
-// repair, by its body.
+// TestRepairOfChunksAndRecrawls: after a repair, chunked responses, 304s and duplicates are known by the digest of
+// their body.
 func TestRepairOfChunksAndRecrawls(t *testing.T) {
 	t.Parallel()
 	const text = "a text that several pages have, so long that it is worth a revisit record"
@@ -47,11 +47,11 @@ func TestRepairOfChunksAndRecrawls(t *testing.T) {
 		"a.test/tagged": taggedInChunks,
 	})
 	j := s.job(t, "a.test/")
-	const often = time.Microsecond // each run visits all again, once
+	const often = time.Microsecond // each run visits all pages again, once
 	j.Crawl.Recrawl.Intervals = []policy.Interval{{Every: often, Min: often, Max: often}}
 	for i := range 2 {
 		again := *j
-		if i == 0 { // nothing is to be due while it still runs
+		if i == 0 { // nothing must be due during the run
 			again.Crawl.Recrawl.Intervals = []policy.Interval{{Every: time.Hour, Min: time.Hour, Max: time.Hour}}
 		}
 		mustRun(t, &again)
@@ -91,7 +91,7 @@ func TestRepairOfChunksAndRecrawls(t *testing.T) {
 	}
 }
 
-// lose removes the files whose names have one of these parts.
+// lose deletes the files whose names contain one of the parts.
 func (p *patient) lose(t *testing.T, dir string, lost []string) {
 	t.Helper()
 	for name := range p.files {

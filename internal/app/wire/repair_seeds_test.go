@@ -12,8 +12,8 @@ import (
 	"kumo/internal/lab/testmain"
 )
 
-// TestRepairOfSeeds damages the file of roots of crawls with a list of seeds, of which some or all were taken in. After
-// a repair the crawl comes to its end, with the list given again where seeds of it are lost.
+// TestRepairOfSeeds damages the file of scope seeds of crawls with a file of seeds that is partly or completely read.
+// After a repair the crawl can be completed; if seeds are lost, the file must be supplied again.
 func TestRepairOfSeeds(t *testing.T) {
 	testmain.Slow(t)
 	t.Parallel()

@@ -22,7 +22,7 @@ import (
 	"kumo/internal/lab/testmain"
 )
 
-// A patient is a crawl that was stopped, or is done, and that is damaged in many ways.
+// A patient is a stopped or finished crawl that is damaged in many ways.
 type patient struct {
 	job   *job.Job
 	files map[string]string
@@ -51,7 +51,7 @@ func newPatient(t *testing.T, seed uint64, pages int64) *patient {
 	return p
 }
 
-// copied is a folder with the patient's files.
+// copied returns a job with a copy of the patient's folder.
 func (p *patient) copied(t *testing.T) *job.Job {
 	t.Helper()
 	j := *p.job
@@ -72,7 +72,7 @@ func testRepair(t *testing.T, j *job.Job, dry bool) (*repair.Result, error) {
 		Job: func() (*job.Job, error) { k := *j; return &k, nil }})
 }
 
-// runOnly runs a job, and does not verify its folder.
+// runOnly runs a job without verifying its folder.
 func runOnly(t *testing.T, j *job.Job) error {
 	t.Helper()
 	k := *j
@@ -84,7 +84,7 @@ func runOnly(t *testing.T, j *job.Job) error {
 	return errors.Join(err, c.Close())
 }
 
-// heals damages a copy of the patient, and wants it to come to the crawl's end, with a repair if it needs one.
+// heals damages a copy of the patient, and checks that the crawl can be completed, after a repair if necessary.
 func (p *patient) heals(t *testing.T, damage func(dir string)) {
 	t.Helper()
 	j := p.copied(t)
@@ -116,7 +116,7 @@ func (p *patient) heals(t *testing.T, damage func(dir string)) {
 	}
 }
 
-// TestRepairAfterAFlippedByte flips a byte of each file of crawls that were stopped or are done.
+// TestRepairAfterAFlippedByte flips a byte of each file of stopped and finished crawls.
 func TestRepairAfterAFlippedByte(t *testing.T) {
 	testmain.Slow(t)
 	t.Parallel()
@@ -140,14 +140,14 @@ func TestRepairAfterAFlippedByte(t *testing.T) {
 	}
 }
 
-// some are n of the files that are not empty, or all; each run takes others.
+// some returns n of the non-empty files, or all, with a different choice in each run.
 func (p *patient) some(dice *rand.Rand, n int) []string {
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(p.files)), func(name string) bool { return p.files[name] == "" })
 	dice.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	return names[:min(n, len(names))]
 }
 
-// TestRepairAfterALostFile loses each file, or its end.
+// TestRepairAfterALostFile deletes each file, or truncates it.
 func TestRepairAfterALostFile(t *testing.T) {
 	t.Parallel()
 	seed := rand.Uint64()
@@ -170,7 +170,7 @@ func TestRepairAfterALostFile(t *testing.T) {
 	}
 }
 
-// TestRepairFetchesNothingAgainThatIsKept: lists and state can be made anew of the WARCs, and of each other.
+// TestRepairFetchesNothingAgainThatIsKept: lists and state can be rebuilt from WARC files and from each other.
 func TestRepairFetchesNothingAgainThatIsKept(t *testing.T) {
 	t.Parallel()
 	p := newPatient(t, rand.Uint64(), 70)
@@ -190,7 +190,7 @@ func TestRepairFetchesNothingAgainThatIsKept(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if robots := int64(8); r.Pages != 70 || r.Visits > robots { // of whose visits crawl.log alone has the time
+			if robots := int64(8); r.Pages != 70 || r.Visits > robots { // only crawl.log has the times of their visits
 				t.Errorf("%+v: 70 pages were there", r)
 			}
 			if err := runOnly(t, j); err != nil {
@@ -206,7 +206,7 @@ func TestRepairFetchesNothingAgainThatIsKept(t *testing.T) {
 	}
 }
 
-// TestRepairCountsAllThatIsLost: what is kept and what is lost are together what was listed.
+// TestRepairCountsAllThatIsLost: kept and lost visits add up to the listed ones.
 func TestRepairCountsAllThatIsLost(t *testing.T) {
 	t.Parallel()
 	p := newPatient(t, rand.Uint64(), 70)
@@ -235,7 +235,7 @@ func TestRepairCountsAllThatIsLost(t *testing.T) {
 				t.Fatal(err)
 			}
 			kept := len(lines(t, j.Dir, "pages.jsonl"))
-			// a byte of a visit for robots.txt may lose its record alone, and its line stays
+			// A damaged byte may cost only the record of a robots.txt visit, while its line remains.
 			over := logged() + int(r.Visits) - listed
 			if r.Visits == 0 && how != "a byte" || over < 0 || over > 0 && (how != "a byte" || over > 1) ||
 				kept != int(r.Pages) {
@@ -272,8 +272,8 @@ func TestADryRepairChangesNothing(t *testing.T) {
 	}
 }
 
-// TestRepairKeepsUnknownMembers tests that lines with members of a newer kumo come through a repair byte for byte,
-// also where the state is made anew from them.
+// TestRepairKeepsUnknownMembers: lines with members of a newer kumo remain unchanged in a repair, even if the state is
+// rebuilt from them.
 func TestRepairKeepsUnknownMembers(t *testing.T) {
 	t.Parallel()
 	j := newPatient(t, 7, 1e6).copied(t)
@@ -304,7 +304,7 @@ func TestRepairKeepsUnknownMembers(t *testing.T) {
 		}
 	}
 	for name := range newer {
-		if name != "index.cdxj" { // it is merged from the others, at the end of a run
+		if name != "index.cdxj" { // it is merged from the others at the end of a run
 			t.Errorf("%s is gone", name)
 		}
 	}
@@ -313,18 +313,18 @@ func TestRepairKeepsUnknownMembers(t *testing.T) {
 	}
 }
 
-// TestRepairMovesNothingFromElsewhere tests that a file that says what an earlier repair was to move is not believed
-// where it names files outside the crawl's folder.
+// TestRepairMovesNothingFromElsewhere: the plan of an earlier repair is rejected if it names files outside the crawl's
+// folder.
 func TestRepairMovesNothingFromElsewhere(t *testing.T) {
 	t.Parallel()
 	p := newPatient(t, 8, 40)
 	for ready, refused := range map[string]bool{
 		`{"Damaged":"DIR/state/damaged-x","Away":["../OTHER/file"]}`:  true,
 		`{"Damaged":"DIR/state/seen","Away":["pages.jsonl"]}`:         true,
-		`{"Damaged":"DIR/../OTHER/damaged-x","Away":["report.json"]}`: false, // it is moved within the folder
+		`{"Damaged":"DIR/../OTHER/damaged-x","Away":["report.json"]}`: false, // a move within the folder
 	} {
 		j := p.copied(t)
-		other := t.TempDir() // beside the crawl's folder
+		other := t.TempDir() // next to the crawl's folder
 		work := filepath.Join(j.Dir, "state", "repaired")
 		if err := os.MkdirAll(work, 0o700); err != nil || filepath.Dir(other) != filepath.Dir(j.Dir) {
 			t.Fatal(err, other)
@@ -341,7 +341,7 @@ func TestRepairMovesNothingFromElsewhere(t *testing.T) {
 	}
 }
 
-// TestDamagedFormat tests that verify names a damaged state/format, and that a run and a repair write it anew.
+// TestDamagedFormat: verify reports a damaged state/format; a run and a repair rewrite it.
 func TestDamagedFormat(t *testing.T) {
 	t.Parallel()
 	p := newPatient(t, 9, 40)

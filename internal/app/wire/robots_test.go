@@ -13,8 +13,7 @@ import (
 	"kumo/internal/content/policy"
 )
 
-// TestRobotsRedirectsAreCounted: five are followed, whatever lies behind a sixth is not asked for and counts as no
-// robots.txt.
+// TestRobotsRedirectsAreCounted: five redirects are followed. After that, the host counts as having no robots.txt.
 func TestRobotsRedirectsAreCounted(t *testing.T) {
 	t.Parallel()
 	for redirects, want := range map[int][]string{
@@ -39,8 +38,8 @@ func TestRobotsRedirectsAreCounted(t *testing.T) {
 	}
 }
 
-// TestRobotsAreReadAgainAfterADay: rules expire in the middle of a crawl, and what they say then holds; where they
-// cannot be had any more, nothing is fetched.
+// TestRobotsAreReadAgainAfterADay: rules expire during a crawl, and the new ones apply. If they can no longer be
+// fetched, nothing is.
 func TestRobotsAreReadAgainAfterADay(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -90,7 +89,7 @@ func TestRobotsAreReadAgainAfterADay(t *testing.T) {
 	}
 }
 
-// A crawl that goes on knows what it was told, and obeys it.
+// A resumed crawl still knows and obeys the rules.
 func TestRobotsTxtIsAskedForOnceOverRuns(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, map[string]http.HandlerFunc{

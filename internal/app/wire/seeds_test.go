@@ -22,17 +22,19 @@ import (
 	"kumo/internal/state/store/storetest"
 )
 
-// manySeeds is a site of so many hosts, each with one page, and a job that has them all from a file.
+// manySeeds returns a site with n hosts of one page each, and a job with all of them in a file.
 func manySeeds(t *testing.T, n int) (*site, *job.Job) {
 	t.Helper()
 	pages := map[string]http.HandlerFunc{}
 	for i := range n {
-		pages[fmt.Sprintf("h%d.test/", i)] = html(fmt.Sprintf(`<a href="http://h%d.test:PORT/from/%d">the last ones, while they are not queued yet</a>`, n-1-i, i))
+		link := fmt.Sprintf(`<a href="http://h%d.test:PORT/from/%d">the last ones, while they are not queued yet</a>`,
+			n-1-i, i)
+		pages[fmt.Sprintf("h%d.test/", i)] = html(link)
 	}
 	s := newSite(t, pages)
 	var text strings.Builder
 	for i := range n {
-		// so that it is read in many blocks
+		// Long comments make the file span many blocks.
 		fmt.Fprintf(&text, "%s # %s\n", s.url(fmt.Sprintf("h%d.test/", i)), strings.Repeat("x", 1000))
 	}
 	j := s.job(t, "h0.test/")
@@ -41,7 +43,7 @@ func manySeeds(t *testing.T, n int) (*site, *job.Job) {
 	return s, j
 }
 
-// all are what the servers of manySeeds are to be asked.
+// wantAll returns the expected requests for manySeeds.
 func wantAll(n int) (want []string) {
 	for i := range n {
 		want = append(want, fmt.Sprintf("h%d.test/", i), fmt.Sprintf("h%d.test/from/%d", n-1-i, i))
@@ -49,8 +51,8 @@ func wantAll(n int) (want []string) {
 	return want
 }
 
-// Seeds from a file are queued while the crawl runs, and none of their hosts is foreign meanwhile: a link on the first
-// seed's page to the last one's host is followed. The next run with the same file finds nothing to do.
+// Seeds from a file are admitted during the crawl, and their hosts are in scope from the start: a link on the first
+// seed's page to the last one's host is followed. The next run with the same file has nothing to do.
 func TestSeedsComeWhileTheCrawlRuns(t *testing.T) {
 	t.Parallel()
 	const n = 1500
@@ -74,7 +76,7 @@ func TestSeedsComeWhileTheCrawlRuns(t *testing.T) {
 	s.wantAsked(t, wantAll(n)...)
 }
 
-// A slowEnd is a file of which the end is not read before a context has ended.
+// A slowEnd is a file whose end is not read before a context has ended.
 type slowEnd struct {
 	io.ReaderAt
 	end int64
@@ -88,8 +90,8 @@ func (s slowEnd) ReadAt(b []byte, off int64) (int, error) {
 	return s.ReaderAt.ReadAt(b, off)
 }
 
-// Who stops in the midst of the seeds keeps the rest for the same command again. Without the file the crawl does not go
-// on, as it would be a smaller one; an empty file says that this is meant.
+// If a run is stopped while reading seeds, the same command continues with the rest. Without the file, the crawl is not
+// resumed because it would be smaller; an empty file confirms that.
 func TestTheRestOfTheSeedsIsNotLost(t *testing.T) {
 	t.Parallel()
 	const n = 2500
@@ -131,7 +133,7 @@ func TestTheRestOfTheSeedsIsNotLost(t *testing.T) {
 	if c, err := Open(t.Context(), &empty); err != nil {
 		t.Errorf("with an empty file: %v", err)
 	} else if err := c.Close(); err != nil || warned == nil || !strings.Contains(warned.Error(),
-		"the rest of it is left") {
+		"the rest is skipped") {
 		t.Errorf("%v; warned: %v", err, warned)
 	}
 	mustRun(t, j)
@@ -144,7 +146,7 @@ func TestTheRestOfTheSeedsIsNotLost(t *testing.T) {
 	}
 }
 
-// A checkpoint does not write the seeds again, and settings and WARCs name the file.
+// A checkpoint does not contain the seeds again; settings and WARC files name the file.
 func TestManySeedsAreNamedNotListed(t *testing.T) {
 	t.Parallel()
 	const n = 1500
@@ -169,7 +171,7 @@ func TestManySeedsAreNamedNotListed(t *testing.T) {
 	}
 }
 
-// TestSeedsSurviveCrashes is TestACrawlSurvivesCrashes for seeds that come from a file: every page of a web is one.
+// TestSeedsSurviveCrashes is TestACrawlSurvivesCrashes with a file of seeds: every page of a web is one.
 func TestSeedsSurviveCrashes(t *testing.T) {
 	t.Parallel()
 	for seed, end := crashSeeds(1, 3); seed < min(3, end); seed++ {
@@ -199,7 +201,7 @@ func TestSeedsSurviveCrashes(t *testing.T) {
 	}
 }
 
-// A state of an older kumo, which kept its seeds elsewhere, is refused and not taken for one without seeds.
+// The state of an older kumo, which stored its seeds elsewhere, is rejected, and not taken for one without seeds.
 func TestAnOlderStateIsRefused(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, map[string]http.HandlerFunc{"a.test/": html(`x`)})

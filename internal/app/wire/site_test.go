@@ -21,12 +21,12 @@ import (
 	"kumo/internal/engine/crawl"
 )
 
-// A site is a handful of hosts on one server, told apart by name: "host/path" → handler. It notes what it is asked.
+// A site has a few hosts on one server, distinguished by name: "host/path" → handler. It records requests.
 type site struct {
 	*httptest.Server
 	mu    sync.Mutex
 	asked []string        // host/path, in order
-	heads []*http.Request // what came with each
+	heads []*http.Request // the requests
 }
 
 func newSite(t *testing.T, pages map[string]http.HandlerFunc) *site {
@@ -55,7 +55,7 @@ func (s *site) url(hostAndPath string) string {
 
 func (s *site) port() string { return s.URL[strings.LastIndexByte(s.URL, ':'):] }
 
-// job crawls the site from a seed, every name resolving to it.
+// job returns a job that crawls the site from a seed, to which every name resolves.
 func (s *site) job(t *testing.T, seed string) *job.Job {
 	j := &job.Job{Dir: t.TempDir(), Name: "site", Seeds: []string{s.url(seed)}}
 	j.Crawl.Depth = -1
@@ -65,7 +65,7 @@ func (s *site) job(t *testing.T, seed string) *job.Job {
 	return j
 }
 
-// html answers with a page; PORT in it stands for the server's.
+// html responds with a page; PORT in it is replaced by the server's port.
 func html(body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -117,7 +117,7 @@ func TestASeedTakesItsRedirectsHostIntoScope(t *testing.T) {
 	if first["final"] != s.url("b.test/") || first["status"] != 302.0 {
 		t.Errorf("the redirect's line: %v", first)
 	}
-	// The scope is part of the crawl: it holds in the next run, too.
+	// The scope is part of the crawl, so it applies in the next run, too.
 	j2 := *j
 	mustRun(t, &j2)
 	s.wantAsked(t, "a.test/", "b.test/", "c.test/start", "c.test/2", "c.test/away")
@@ -292,8 +292,8 @@ func TestAHostThatAsksForPatienceGetsIt(t *testing.T) {
 	}
 }
 
-// A host that asks for years is left alone for as long as the crawl allows, and the user hears of both; also where it
-// is for a robots.txt, or where the URL is not tried again.
+// A host that requests a delay of years is left alone for as long as the crawl allows, and the user is informed of
+// both; also for a robots.txt, and for a URL that is not retried.
 func TestAHostThatAsksForYearsIsLeftAloneForAWhile(t *testing.T) {
 	busy := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "1000000000")

@@ -21,8 +21,8 @@ import (
 	"kumo/internal/lab/testmain"
 )
 
-// TestASnapshotOfALiveCrawlIsACrawl takes snapshots at random moments of crawls that make checkpoints all the time, and
-// close, merge and remove files. Each snapshot is without fault, and goes on to the crawl's end.
+// TestASnapshotOfALiveCrawlIsACrawl takes snapshots at random times of crawls that write checkpoints all the time, and
+// close, merge and delete files. Each snapshot is consistent, and can be resumed to the crawl's end.
 func TestASnapshotOfALiveCrawlIsACrawl(t *testing.T) {
 	testmain.Slow(t)
 	t.Parallel()
@@ -75,7 +75,7 @@ func snapshots(t *testing.T, seed uint64) {
 			made = append(made, target)
 		})
 		if n%2 == 0 {
-			<-began // the crawl may end before one is made; half of them are waited for
+			<-began // the crawl may end before a snapshot is made; half of them are waited for
 		}
 	}}
 	mustRun(t, &live)

@@ -11,7 +11,7 @@ import (
 	"kumo/internal/state/stall"
 )
 
-// A crawl whose only host asks to be left alone says so when nothing was answered for a minute, once, with what to do.
+// A crawl whose only host requests a long delay reports, once, that there was no response for a minute, with advice.
 func TestAStalledCrawlSaysWhy(t *testing.T) {
 	s := newSite(t, map[string]http.HandlerFunc{
 		"a.test/": func(w http.ResponseWriter, _ *http.Request) {

@@ -62,7 +62,7 @@ func (o *opening) openJournal() error {
 	return err
 }
 
-// openViews opens what the journal's entries have come to: on the disk, if the crawl has a folder.
+// openViews opens the data structures derived from the journal: on disk if the crawl has a folder.
 func (o *opening) openViews() error {
 	j := o.Job
 	if j.ByLinks() {
@@ -107,9 +107,9 @@ func (o *opening) openViews() error {
 	return nil
 }
 
-const maxRobotsBytes = 64 << 20 // bytes of rules in memory
+const maxRobotsBytes = 64 << 20 // memory for rules
 
-// openRules opens the cache of what robots.txt files say, with what an earlier run was told.
+// openRules opens the cache of robots.txt files, including those of earlier runs.
 func (o *opening) openRules() (*robots.Cache, error) {
 	cfg := robots.Config{Agent: job.Agent, Now: o.Job.Crawl.Now, MaxBytes: min(int64(o.Job.Shares())/8, maxRobotsBytes)}
 	if o.Folder == nil {

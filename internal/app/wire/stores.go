@@ -16,8 +16,8 @@ import (
 	"kumo/internal/state/store/warc"
 )
 
-// openStores opens the files to which the engine only appends. The WARC comes first: it fills in where the record lies,
-// which pages.jsonl names.
+// openStores opens the append-only files. The WARC store comes first, because it sets a record's location, which
+// pages.jsonl contains.
 func (o *opening) openStores(p *crawl.Parts) (err error) {
 	j := o.Job
 	defer func() { o.Stores = append(o.Stores, j.Stores...) }()
@@ -52,7 +52,7 @@ func (o *opening) openStores(p *crawl.Parts) (err error) {
 	_, kept := store.FindMark(
 		marks,
 		jsonl.FieldsName,
-	) // or else what an earlier run wrote would be cut back to nothing later
+	) // otherwise the file of an earlier run would be truncated later
 	if kept || j.Fields != nil || j.Filters != nil && j.Filters.Records {
 		if err := o.add(jsonl.OpenFields(o.disk, lines, marks)); err != nil {
 			return err
@@ -88,7 +88,7 @@ func (o *opening) openWARC() error {
 	if o.uploadedDisk != nil {
 		closed = j.Upload.Closed
 	}
-	if o.peers == nil { // a node that has lost its place begins with another state
+	if o.peers == nil { // a node that has lost its place starts with a new state
 		if err := warc.Check(disk, j.Dir, o.State.Marks, j.Moved); err != nil {
 			return o.withPlaceHint(err)
 		}
@@ -98,13 +98,13 @@ func (o *opening) openWARC() error {
 		Info: warcInfo(j), Now: j.Crawl.Now, Closed: closed}, o.State.Marks))
 }
 
-// withPlaceHint adds to an error of WARC files that are not here where they are.
+// withPlaceHint adds advice to an error about missing WARC files if they are uploaded.
 func (o *opening) withPlaceHint(err error) error {
 	if o.uploadedDisk != nil || !errors.Is(err, warc.ErrMissing) {
 		return err
 	}
 	if l, linkErr := away.ReadLink(o.Job.Dir); linkErr == nil && l != nil {
-		return advice.With(err, fmt.Sprintf("files of this crawl are in %s, and only kumo crawl -o %s reads them there",
+		return advice.With(err, fmt.Sprintf("files of this crawl are in %s: only kumo crawl -o %s reads them there",
 			l.Place, o.Job.Dir))
 	}
 	return err

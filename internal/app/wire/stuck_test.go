@@ -16,11 +16,10 @@ import (
 	"kumo/internal/state/seen"
 )
 
-// soonEnough is how long a crawl of some pages may take on a machine that has much else to do.
+// soonEnough is a time limit for a crawl of some pages on a busy machine.
 const soonEnough = time.Minute
 
-// TestNoLineStopsACrawl: whatever robots.txt, feeds, fields and pages name that cannot be fetched, nothing waits for
-// it.
+// TestNoLineStopsACrawl: unfetchable URLs in robots.txt, feeds, headers and pages do not block the crawl.
 func TestNoLineStopsACrawl(t *testing.T) {
 	t.Parallel()
 	strange := []string{"mailto:a@b", "data:,x", "javascript:1", "urn:a:b", "file:///x", "gopher://a.test/",
@@ -85,8 +84,8 @@ func (s *site) wasAsked(path string) bool {
 	return false
 }
 
-// TestWhatNobodyWillWakeIsSaid: what waits for something that nobody does is given up, listed, and the run's error; the
-// next run fetches it.
+// TestWhatNobodyWillWakeIsSaid: URLs that wait for an event that never happens are abandoned, listed, and the error of
+// the run; the next run fetches them.
 func TestWhatNobodyWillWakeIsSaid(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, map[string]http.HandlerFunc{"a.test/": html("<a href=/2>"), "a.test/2": html("2"),
@@ -121,8 +120,8 @@ func TestWhatNobodyWillWakeIsSaid(t *testing.T) {
 	}
 }
 
-// TestWhatAnEarlierVersionLetInIsNotLost: the URL database of a crawl that an earlier version began knows what nobody
-// can fetch. That is no fault.
+// TestWhatAnEarlierVersionLetInIsNotLost: the URL database of an earlier version's crawl contains unfetchable URLs.
+// This is no fault.
 func TestWhatAnEarlierVersionLetInIsNotLost(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, map[string]http.HandlerFunc{"a.test/": html("a")})

@@ -19,13 +19,13 @@ import (
 	"kumo/internal/lab/testmain"
 )
 
-// A copier copies a folder as cp and rsync do, file by file, while a crawl works in it: what lies in a folder is listed
-// when the copier comes there, and what is gone when its turn comes is left out. Each call of step copies one file.
+// A copier copies a folder like cp and rsync, file by file, while a crawl is running: a folder is listed when the
+// copier reaches it, and files that have disappeared by then are omitted. Each call of step copies one file.
 type copier struct {
 	from, to string
 	dice     *rand.Rand
-	wait     int // steps until it begins
-	pace     int // about so many steps for each file
+	wait     int // steps until it starts
+	pace     int // approximate steps per file
 	rooms    []string
 	files    []string
 }
@@ -78,8 +78,8 @@ func (c *copier) enter(room string) {
 	c.dice.Shuffle(len(c.files), func(i, j int) { c.files[i], c.files[j] = c.files[j], c.files[i] })
 }
 
-// TestACopyOfALiveFolderGoesOnOrIsRefused: files that were copied at different moments of a crawl do not agree. Where
-// the copy goes on, it fetches all there is, and its files are without fault; otherwise it says what to do.
+// TestACopyOfALiveFolderGoesOnOrIsRefused: files copied at different times of a crawl are inconsistent. Either the copy
+// can be resumed, and then fetches all pages and is consistent; or it is rejected with advice.
 func TestACopyOfALiveFolderGoesOnOrIsRefused(t *testing.T) {
 	testmain.Slow(t)
 	t.Parallel()
@@ -98,7 +98,7 @@ func tornCopies(t *testing.T, seed uint64) {
 	s := jobtest.Serve(t, cfg)
 	j := jobtest.For(s, t.TempDir())
 	j.Crawl.Checkpoint, j.Crawl.Commit = pick[int64](dice, 1, 4<<10, 16<<10), time.Millisecond
-	j.Crawl.NoTraps = true // pages with a text that others have may be left out otherwise, and all are wanted
+	j.Crawl.NoTraps = true // otherwise pages with similar texts may be excluded
 	j.Memory = pick[int64](dice, 256<<10, 64<<20)
 	j.WARCSize = pick[int64](dice, 16<<10, 64<<10, 1e9)
 	if dice.IntN(2) == 0 {

@@ -20,7 +20,7 @@ import (
 	"kumo/internal/lab/trapweb"
 )
 
-// trapJob is a job that crawls a web with traps.
+// trapJob returns a job that crawls a web with traps.
 func trapJob(t *testing.T, seed uint64, pages int) (*job.Job, *trapweb.Web) {
 	t.Helper()
 	web := trapweb.New(seed, pages)
@@ -35,7 +35,7 @@ func trapJob(t *testing.T, seed uint64, pages int) (*job.Job, *trapweb.Web) {
 	return j, web
 }
 
-// A crawl of a web whose traps have no end ends, has all honest pages, and says what it left out.
+// A crawl of a web with endless traps ends, has all real pages, and reports the excluded ones.
 func TestTrapsEnd(t *testing.T) {
 	testmain.Slow(t)
 	t.Parallel()
@@ -73,8 +73,8 @@ func TestTrapsEnd(t *testing.T) {
 	}
 }
 
-// finiteSite is a handbook in several languages, of which most pages are not translated, and an application whose routes are in its
-// sitemap and are the same page each; and the paths of its pages.
+// finiteSite returns a handbook in several languages, most of whose pages are not translated, and an application whose
+// routes are in its sitemap and all show the same page; and the paths of its pages.
 func finiteSite(languages, chapters, routes int) (http.Handler, []string) {
 	pages := map[string]string{}
 	var root, sitemap strings.Builder
@@ -86,7 +86,7 @@ func finiteSite(languages, chapters, routes int) (http.Handler, []string) {
 			fmt.Fprintf(&contents, "<li><a href=%s>Chapter</a>", to)
 			text := c
 			if c < 2 {
-				text += 1000 * l // which is translated
+				text += 1000 * l // a translated page
 			}
 			pages[to] = "<p>" + words(text, 200)
 		}
@@ -96,7 +96,7 @@ func finiteSite(languages, chapters, routes int) (http.Handler, []string) {
 		fmt.Fprintf(&sitemap, "<url><loc>/route/%d</loc></url>", r)
 		pages[fmt.Sprintf("/route/%d", r)] = "<div id=app></div>"
 	}
-	for _, mirror := range []string{"ma", "mb", "mc"} { // a site whose pages lead from one to the next, three times
+	for _, mirror := range []string{"ma", "mb", "mc"} { // a site with a chain of pages, three times
 		fmt.Fprintf(&root, "<a href=/%s/1.html>mirror</a> ", mirror)
 		for c := 1; c < chapters; c++ {
 			pages[fmt.Sprintf("/%s/%d.html", mirror, c)] = fmt.Sprintf("<p>%s<a href=%d.html>next</a>", words(-2-c, 100),
@@ -125,7 +125,7 @@ func finiteSite(languages, chapters, routes int) (http.Handler, []string) {
 	}), urls
 }
 
-// words is a text of its own for each number.
+// words returns a distinct text for each number.
 func words(of, n int) string {
 	dice := rand.New(rand.NewPCG(uint64(of), 1))
 	var b strings.Builder
@@ -135,7 +135,7 @@ func words(of, n int) string {
 	return b.String()
 }
 
-// A finite site is crawled whole, whatever its pages have in common; also by a run that was interrupted.
+// A finite site is crawled completely, even if its pages have much in common, and even if the run is interrupted.
 func TestAFiniteSiteIsCrawledWhole(t *testing.T) {
 	t.Parallel()
 	h, want := finiteSite(12, 40, 300)
@@ -181,7 +181,7 @@ func TestTranslationsThatAreChainsAreCrawledWhole(t *testing.T) {
 	}), want)
 }
 
-// A calendar of few words, whose months have links of their own, is cut off.
+// A calendar with few words, whose months have different links, is recognized as a trap.
 func TestACalendarOfFewWordsEnds(t *testing.T) {
 	t.Parallel()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -208,7 +208,7 @@ func TestACalendarOfFewWordsEnds(t *testing.T) {
 	}
 }
 
-// isCrawledWhole crawls a site in some runs, of which all but the last end at a number of pages.
+// isCrawledWhole crawls a site in several runs, all but the last of which end at a page limit.
 func isCrawledWhole(t *testing.T, h http.Handler, want []string, limits ...int64) {
 	t.Helper()
 	s := httptest.NewServer(h)
@@ -242,12 +242,12 @@ func isCrawledWhole(t *testing.T, h http.Handler, want []string, limits ...int64
 	}
 }
 
-// A page that is in no trap links to pages of one, after some were cut off, or are about to be: they are fetched, none
+// A page outside the trap links to pages in it, after some were excluded, or shortly before: they are fetched, none
 // twice. The page is a seed of the crawl's second run.
 func TestALinkLetsInWhatWasCutOff(t *testing.T) {
 	t.Parallel()
-	const first, last = 10, 60             // of the trap's pages, to which the late page links
-	for _, limit := range []int64{0, 12} { // of the first run; with 12 it ends before anything is cut off
+	const first, last = 10, 60             // pages of the trap to which the late page links
+	for _, limit := range []int64{0, 12} { // of the first run; with 12 it ends before any page is excluded
 		t.Run(fmt.Sprint(limit), func(t *testing.T) {
 			t.Parallel()
 			var mu sync.Mutex

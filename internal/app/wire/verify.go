@@ -20,8 +20,8 @@ import (
 	"kumo/internal/state/store"
 )
 
-// Verify checks all files of the crawl in dir against each other. Nothing in the folder changes. The crawl must not be
-// running; several may verify it, and look into it, at once.
+// Verify checks all files of the crawl in dir against each other. It changes nothing. The crawl must not be running;
+// other readers may use it at the same time.
 func Verify(ctx context.Context, dir string, cfg verify.Config) (_ *verify.Report, err error) {
 	f := folder.At(dir, vfs.OS)
 	if !f.IsCrawl() {
@@ -37,7 +37,7 @@ func Verify(ctx context.Context, dir string, cfg verify.Config) (_ *verify.Repor
 	}
 	defer func() { err = errors.Join(err, done()) }()
 	if j := parts.Journal; j != nil && j.End() == 0 && !settings.IsFile(f.Path(settings.Name)) && !f.HasOutputs() {
-		return nil, folder.NoCrawlError(dir) // somebody made the folder, and then no crawl
+		return nil, folder.NoCrawlError(dir) // the folder was created, but no crawl in it
 	}
 	if _, err := folder.ReadSettings(dir); err != nil {
 		parts.Broken = append(parts.Broken, verify.Fault{Check: "settings", File: settings.Name, Offset: -1,
@@ -45,13 +45,13 @@ func Verify(ctx context.Context, dir string, cfg verify.Config) (_ *verify.Repor
 	}
 	if err := f.FormatFault(); err != nil {
 		parts.Broken = append(parts.Broken, verify.Fault{Check: "settings", File: filepath.ToSlash(folder.FormatName),
-			Offset: -1, What: err.Error(), Remedy: "the next run, or kumo repair, writes it anew"})
+			Offset: -1, What: err.Error(), Remedy: "the next run or kumo repair rewrites it"})
 	}
 	return verify.Run(ctx, parts, cfg)
 }
 
-// view opens what can be opened of a crawl, on a disk that keeps all changes to itself. Of the rest the parts say what
-// is broken.
+// view opens the readable parts of a crawl on an overlay disk, which discards changes. The parts include errors of the
+// others.
 func view(f *folder.Folder) (p verify.Parts, done func() error) {
 	o := &overlayOpener{folder: f, parts: verify.Parts{Dir: f.Dir, Disk: vfs.OS, View: vfs.NewOverlay(vfs.OS),
 		Shared: f.IsNodes()}}
@@ -59,7 +59,7 @@ func view(f *folder.Folder) (p verify.Parts, done func() error) {
 	return o.parts, o.close
 }
 
-// An onlooker opens a crawl's state on a disk that keeps all changes to itself.
+// An overlayOpener opens a crawl's state on an overlay disk, which discards changes.
 type overlayOpener struct {
 	folder  *folder.Folder
 	parts   verify.Parts
@@ -94,33 +94,33 @@ func (o *overlayOpener) open() {
 	}
 	p.State = state
 	o.openDeferred()
-	const answers = "state/robots.jsonl" // which no check reads
+	const answers = "state/robots.jsonl" // not read by any check
 	if length, _ := store.FindMark(state.Marks, statefile.RobotsAnswersName); length > 0 {
 		if size, err := p.Disk.Size(path(statefile.RobotsAnswersName)); err != nil || size < length {
-			o.broken("deferred", answers, fmt.Errorf("the journal says that %d bytes were written, %d are here", length, size))
+			o.broken("deferred", answers, fmt.Errorf("the journal records %d bytes, but the file has %d", length, size))
 		}
 	}
 }
 
-// slices is into how many each host is cut, as far as the settings can be read.
+// slices returns the number of slices of each host, if the settings can be read.
 func (o *overlayOpener) slices() int {
 	saved, err := folder.ReadSettings(o.folder.Dir)
 	if err != nil {
-		return 1 // which is said
+		return 1 // the error is reported elsewhere
 	}
 	return job.SlicesOf(saved).Count()
 }
 
-// openDeferred cuts the file off behind what is committed.
+// openDeferred truncates the uncommitted part of the file.
 func (o *overlayOpener) openDeferred() {
 	p := &o.parts
-	// what is wrong with it the verifier says itself
+	// The verifier reports faults of the file itself.
 	if a, err := statefile.OpenDeferred(p.View, p.Dir, p.State.Marks); err == nil {
 		o.closers = append(o.closers, a)
 	}
 }
 
-// opened keeps what is to be closed, or says what kept it from being opened.
+// opened registers a part for closing, or reports the error.
 func (o *overlayOpener) opened(c io.Closer, check, name string, err error) bool {
 	if err != nil {
 		o.broken(check, name, err)
@@ -132,7 +132,7 @@ func (o *overlayOpener) opened(c io.Closer, check, name string, err error) bool 
 
 func (o *overlayOpener) broken(check, name string, err error) {
 	o.parts.Broken = append(o.parts.Broken, verify.Fault{Check: check, File: name, Offset: -1, What: err.Error(),
-		Remedy: "the crawl cannot go on from it: " + folder.RepairHint(o.parts.Dir)})
+		Remedy: "the crawl cannot resume from it: " + folder.RepairHint(o.parts.Dir)})
 }
 
 func (o *overlayOpener) close() (err error) {
@@ -142,8 +142,7 @@ func (o *overlayOpener) close() (err error) {
 	return err
 }
 
-// VerifyFiles checks the record files of a crawl against each other that has no state, as in a place. The disk has them
-// below dir.
+// VerifyFiles checks the record files of a crawl without a state, such as an uploaded one. The disk has them below dir.
 func VerifyFiles(ctx context.Context, dir string, cfg verify.Config) (*verify.Report, error) {
 	return verify.Run(ctx, verify.Parts{Dir: dir, Disk: cfg.Disk, View: vfs.NewOverlay(vfs.OS), FilesOnly: true}, cfg)
 }

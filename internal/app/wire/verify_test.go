@@ -28,15 +28,15 @@ import (
 	"kumo/internal/state/store/jsonl"
 )
 
-// wantVerified checks a folder that must be without faults, and that verifying changes nothing in it.
+// wantVerified checks that a folder has no faults, and that the verification changes nothing.
 func wantVerified(t *testing.T, dir string) *verify.Report {
 	t.Helper()
 	before := contentsOf(t, dir)
-	// so that it sorts outside of memory
+	// Little memory, to force sorting on disk.
 	r, err := Verify(t.Context(), dir, verify.Config{Temp: t.TempDir(), Memory: 64 << 10,
 		Fault: func(f verify.Fault) { t.Errorf("%s: %s", f.Check, &f) }})
 	if advice.IsUsage(err) {
-		return nil // it died before it was a crawl
+		return nil // it died before it had created a crawl
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +54,7 @@ func wantVerified(t *testing.T, dir string) *verify.Report {
 	return r
 }
 
-// contentsOf are a folder's files by their names in it.
+// contentsOf returns the contents of a folder's files by name.
 func contentsOf(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -83,16 +83,16 @@ func faultsOf(t *testing.T, dir string) (faults []verify.Fault) {
 	return faults
 }
 
-// stopped is the folder of a crawl that a limit has ended, with something of everything.
+// stopped returns the folder of a crawl stopped at a limit, with all kinds of data.
 func stopped(t *testing.T) string {
 	t.Helper()
 	cfg := synthweb.Messy(3, 12, 250)
 	j := jobtest.For(jobtest.Serve(t, cfg), t.TempDir())
 	j.Crawl.Pages, j.Crawl.Tries, j.Crawl.Depth = 40, 1, 6
 	j.WARCSize = 128 << 10
-	j.Frontier.Memory = 1 << 10 // so that some of the frontier is in its files
+	j.Frontier.Memory = 1 << 10 // so that a part of the frontier is on disk
 	j.Fetch.ConnectTimeout, j.Fetch.Timeout = time.Second, time.Second
-	for range 2 { // the second one's state begins with a checkpoint
+	for range 2 { // the state of the second run begins with a checkpoint
 		if err := run(t, t.Context(), j); err != nil && !errors.Is(err, policy.ErrLimit) {
 			t.Fatal(err)
 		}
@@ -130,7 +130,7 @@ func TestVerifyRefusesACrawlThatRuns(t *testing.T) {
 	}
 }
 
-// without is a text without its n-th line, from 0.
+// without returns a function that removes the n-th line, from 0.
 func without(n int) func(string) string {
 	return func(text string) string {
 		l := strings.SplitAfter(text, "\n")
@@ -138,21 +138,21 @@ func without(n int) func(string) string {
 	}
 }
 
-// lost is what becomes of a file that is removed.
+// lost stands for a deleted file.
 func lost(string) string { return "" }
 
 func short(text string) string { return text[:len(text)-100] }
 
 func half(text string) string { return text[:len(text)/2] }
 
-// withoutSkip is a list without the line of a URL that robots.txt forbids: one that failed with its host would wait for
-// the next run.
+// withoutSkip removes the line of a URL excluded by robots.txt. One that failed with its host would wait for the next
+// run.
 func withoutSkip(text string) string {
 	l := strings.SplitAfter(text, "\n")
 	return without(slices.IndexFunc(l, func(s string) bool { return strings.Contains(s, `"rule":"robots"`) }))(text)
 }
 
-// withoutPage is a log without the line of a visit that was for a page.
+// withoutPage removes the line of a visit of a page.
 func withoutPage(text string) string {
 	l := strings.SplitAfter(text, "\n")
 	return without(slices.IndexFunc(l, func(s string) bool {
@@ -167,7 +167,7 @@ func blank(text string) string {
 	return text[:n] + strings.Repeat("\x00", n) + text[2*n:]
 }
 
-// swapped are two lines in the other's place.
+// swapped exchanges two lines.
 func swapped(text string) string {
 	l := strings.SplitAfter(text, "\n")
 	l[2], l[3] = l[3], l[2]
@@ -179,14 +179,14 @@ func TestVerifyNamesWhatIsWrong(t *testing.T) {
 	dir := stopped(t)
 	kept := contentsOf(t, dir)
 	for _, c := range []struct {
-		about, file string // the first that begins so
+		about, file string // the first file with this prefix
 		change      func(string) string
-		check, what string // of one fault at least
+		check, what string // of at least one fault
 	}{
 		{"a WARC file cut short", "warc/test", short, "warc", "the file ends within a record"},
 		{"a hole in a WARC file", "warc/test", blank, "warc", ""},
 		{"a hole in a WARC file, for who named its records", "warc/test", blank, "pages", "has no record of it at byte"},
-		{"a page's line lost", "pages.jsonl", without(4), "warc", "no line of pages.jsonl names the record"},
+		{"a page's line lost", "pages.jsonl", without(4), "warc", "no line of pages.jsonl refers to the record"},
 		{"a page's line lost, for its visit", "pages.jsonl", without(4), "crawl.log",
 			"pages.jsonl has no line of this visit"},
 		{"a visit's line lost", "crawl.log", withoutPage, "pages", "crawl.log has no line of this visit"},
@@ -195,7 +195,7 @@ func TestVerifyNamesWhatIsWrong(t *testing.T) {
 		{"a skip's line lost, for the counters", "skipped.jsonl", withoutSkip, "report", "skipped by"},
 		{"an index line lost", "index.cdxj", without(3), "cdxj", "the record has no line in index.cdxj"},
 		{"an index not sorted", "index.cdxj", swapped, "cdxj", "is not sorted"},
-		{"the set-aside URLs lost", "state/deferred", lost, "deferred", "the journal says that"},
+		{"the set-aside URLs lost", "state/deferred", lost, "deferred", "the journal records"},
 		{"a run lost", "state/seen/00", lost, "seen", ""},
 		{"a hole in a run", "state/seen/00", blank, "seen", "damaged"},
 		{"a hole in the digests", "state/digests/00", blank, "digests", "damaged"},
@@ -208,7 +208,7 @@ func TestVerifyNamesWhatIsWrong(t *testing.T) {
 			"config.yaml"},
 		{"another count", "report.json", func(s string) string { return strings.Replace(s, `"pages": 60`, `"pages": 61`, 1) },
 			"report",
-			"pages: it says 61, but it is 60"},
+			"pages: recorded 61, counted 60"},
 	} {
 		t.Run(c.about, func(t *testing.T) {
 			name := firstOf(kept, c.file)
@@ -253,8 +253,8 @@ func write(t *testing.T, name, text string) {
 	}
 }
 
-// TestVerifyFindsFlippedBytes changes one byte at a time. It may be missed only where no other file says the same, nor
-// a checksum.
+// TestVerifyFindsFlippedBytes changes one byte at a time. A change may only remain undetected if no other file contains
+// the same data, nor a checksum.
 func TestVerifyFindsFlippedBytes(t *testing.T) {
 	testmain.Slow(t)
 	t.Parallel()
@@ -270,7 +270,8 @@ func TestVerifyFindsFlippedBytes(t *testing.T) {
 			flipped[at] ^= by
 			write(t, path, string(flipped))
 			if faults := faultsOf(t, dir); len(faults) == 0 && !saidOnce(name, text, at) && !sameJSON(text, string(flipped)) &&
-				!samePages(name, text, string(flipped)) && !sameFields(name, text, string(flipped)) && !sameGzip(name, text, string(flipped)) {
+				!samePages(name, text, string(flipped)) && !sameFields(name, text, string(flipped)) && !sameGzip(name, text,
+				string(flipped)) {
 				t.Errorf("%s: byte %d ^ %#x of %d is not found: %q", name, at, by, len(text),
 					text[max(0, at-60):min(at+30, len(text))])
 			}
@@ -279,31 +280,31 @@ func TestVerifyFindsFlippedBytes(t *testing.T) {
 	}
 }
 
-// once are the parts of files that no other file says, by the file's name.
+// once has the parts of files that no other file contains, by file name.
 var once = map[string]*regexp.Regexp{
 	"config.yaml":       regexp.MustCompile(`(?s).*`),
 	"state/config.yaml": regexp.MustCompile(`(?s).*`),
 	"pages.jsonl": regexp.MustCompile(`"(final|truncated|malformed|sniffed|robots|revisit|near_duplicate_of|server_ip)":"[^"]*"|` +
 		`"depth":\d+|_ms":\d+`),
 	"skipped.jsonl": regexp.MustCompile(`"why":"([^"\\]|\\.)*","from":"[^"]*","depth":\d+,"time":"[^"]*"|"host":"[^"]*"`),
-	// annotations, and all of a visit without an answer
+	// Annotations, and lines of visits without a response.
 	"crawl.log": regexp.MustCompile(`(?m)[^ \n]+$|^\S+ +-\d+ .*$|^.* (\S+,)?robots(,\S+)?$`),
 	"report.json": regexp.MustCompile(`(?s) *"(errors|slowest_hosts|off_links_by_host)": [\[{].*?[\]}]|` +
 		`(?m)^.*(crawl|ended|started|stopped|seconds|_per_second|this_run|given_up|hosts"|"journal").*$`),
-	// which only explains; the WARC has the files themselves
+	// It is only for explanations; the WARC files contain the originals.
 	"state/robots.jsonl":           regexp.MustCompile(`(?s).*`),
 	"state/robots/00000001.robots": regexp.MustCompile(`(?s).*`), // a cache: damaged rules are fetched again
 }
 
-// sameJSON reports whether two texts are one document but for white space and the case of letters, which keys are read
-// without.
+// sameJSON reports whether two texts are the same JSON except for white space and the case of letters, which is ignored
+// in member names.
 func sameJSON(a, b string) bool {
 	var x, y bytes.Buffer
 	return json.Compact(&x, []byte(a)) == nil && json.Compact(&y, []byte(b)) == nil &&
 		strings.EqualFold(x.String(), y.String())
 }
 
-// samePages reports whether two texts of pages.jsonl say the same: the name of an empty member may be damaged.
+// samePages reports whether two texts of pages.jsonl are equivalent: the name of an empty member may be damaged.
 func samePages(name, a, b string) bool {
 	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
 	return name == "pages.jsonl" && slices.EqualFunc(x, y, func(a, b string) bool {
@@ -313,14 +314,14 @@ func samePages(name, a, b string) bool {
 	})
 }
 
-// sameFields reports whether two texts of a log are one but for which white space is between its fields.
+// sameFields reports whether two texts of a log differ only in the white space between fields.
 func sameFields(name, a, b string) bool {
 	return name == "crawl.log" && strings.Count(a, "\n") == strings.Count(b, "\n") &&
 		slices.Equal(strings.Fields(a), strings.Fields(b))
 }
 
-// sameGzip reports whether two gzip files hold the same bytes: no checksum covers the time in a header, nor the bits that
-// fill up the last byte of a stream.
+// sameGzip reports whether two gzip files hold the same bytes: no checksum covers the time in a header, nor the bits
+// that fill up the last byte of a stream.
 func sameGzip(name, a, b string) bool {
 	if !strings.HasSuffix(name, ".gz") {
 		return false

@@ -27,13 +27,13 @@ import (
 	"kumo/internal/state/store/warc"
 )
 
-// A widening is what a run's settings add to those that the crawl was continued with before.
+// A widening contains the settings of a run that extend those of the crawl so far.
 type widening struct {
 	deeper, embeds, traps bool
-	text, fields          bool     // of pages that were fetched without
-	limits                []string // that have grown, as rules
+	text, fields          bool     // for pages already fetched
+	limits                []string // rules whose limit has increased
 	released              []string // patterns of traps
-	changed               []string // the settings, as they are now
+	changed               []string // the settings with their new values
 }
 
 func widened(saved, now []settings.Setting) (w widening) {
@@ -64,9 +64,9 @@ func widened(saved, now []settings.Setting) (w widening) {
 	return w
 }
 
-// widen lets in what earlier runs left out and the job does not leave out any more, and writes what it asks for of what
-// was fetched. Until that is whole the crawl has its old settings, so that after a crash it is done again: what is
-// known already is not let in a second time.
+// widen admits URLs that earlier runs excluded and the new settings do not, and writes new kinds of data for pages
+// already fetched. The crawl keeps its old settings until this is complete. So it is repeated after a crash, which
+// admits no URL twice.
 func (o *opening) widen(ctx context.Context) error {
 	saved, err := folder.ReadSettings(o.Folder.Dir)
 	if err != nil {
@@ -95,14 +95,14 @@ func (o *opening) widen(ctx context.Context) error {
 	})
 	waits := s.URLsWaiting()
 	if err = errors.Join(err, s.Close()); err != nil {
-		return fmt.Errorf("go on with %s: %w", strings.Join(w.changed, ", "), err)
+		return fmt.Errorf("extend the crawl with %s: %w", strings.Join(w.changed, ", "), err)
 	}
-	said := fmt.Sprintf("the crawl goes on with %s:", strings.Join(w.changed, ", "))
+	said := fmt.Sprintf("the crawl resumes with %s:", strings.Join(w.changed, ", "))
 	var parts []string
 	if w.deeper || w.embeds || w.traps || len(w.limits)+len(w.released) > 0 {
-		parts = append(parts, " let in that was left out: "+stats.Count(int64(waits-before), "URLs"))
+		parts = append(parts, " newly admitted: "+stats.Count(int64(waits-before), "URLs"))
 	}
-	const earlier = " written of pages that were fetched before: "
+	const earlier = " written for pages fetched earlier: "
 	if w.text {
 		parts = append(parts, earlier+stats.Count(again.texts, "texts"))
 	}
@@ -113,7 +113,7 @@ func (o *opening) widen(ctx context.Context) error {
 	return nil
 }
 
-// reenter lets in what is not left out any more.
+// reenter admits URLs that are no longer excluded.
 func (o *opening) reenter(ctx context.Context, r *crawl.Reentry, w widening) error {
 	var rules []string
 	if w.deeper {
@@ -127,7 +127,7 @@ func (o *opening) reenter(ctx context.Context, r *crawl.Reentry, w widening) err
 			return err
 		}
 	}
-	if w.embeds { // those of other sites nobody has noted but the records of the pages
+	if w.embeds { // links to other sites are only recorded in WARC files
 		if err := o.reenterEmbeds(ctx, r); err != nil {
 			return err
 		}
@@ -138,7 +138,7 @@ func (o *opening) reenter(ctx context.Context, r *crawl.Reentry, w widening) err
 	})
 }
 
-// reenterSkips lets in what skipped.jsonl has, as far as it is wanted.
+// reenterSkips admits the selected URLs in skipped.jsonl.
 func (o *opening) reenterSkips(ctx context.Context, r *crawl.Reentry, wanted func(*jsonl.SkipLine) bool) error {
 	_, err := store.EachLineOf(o.disk, o.Folder.Path("skipped.jsonl"), func(line []byte, _ int64) error {
 		s, err := jsonl.ParseSkip(line)
@@ -168,8 +168,8 @@ func (o *opening) reenterEmbeds(ctx context.Context, r *crawl.Reentry) error {
 
 type rereadCounts struct{ texts, records int64 }
 
-// reread writes the main texts, or records by rules, of pages that were fetched without, from what the WARC files
-// have of them, in the order of pages.jsonl.
+// reread writes the main texts or records of pages that were fetched without them, from the WARC files, in the order of
+// pages.jsonl.
 func (o *opening) reread(ctx context.Context, w widening) (n rereadCounts, err error) {
 	r := &rereader{opening: o, parser: parse.New(parserConfig(o.Job, o.Job.Fetch.MaxBody))}
 	for _, s := range o.Stores {
@@ -198,7 +198,7 @@ func (o *opening) reread(ctx context.Context, w widening) (n rereadCounts, err e
 	return n, err
 }
 
-// isEmpty reports whether a file has nothing yet. If it has, an attempt before has written it, but not the settings.
+// isEmpty reports whether a file is empty. Otherwise an interrupted attempt has written it, but not the settings.
 func (o *opening) isEmpty(name string) bool {
 	size, err := o.disk.Size(o.Folder.Path(name))
 	return err != nil || size == 0
@@ -207,8 +207,8 @@ func (o *opening) isEmpty(name string) bool {
 // A rereader reads the records of pages.
 type rereader struct {
 	*opening
-	texts  *jsonl.Texts  // nil: they are not wanted
-	fields *jsonl.Fields // likewise
+	texts  *jsonl.Texts  // nil: not wanted
+	fields *jsonl.Fields // nil: not wanted
 	parser *parse.Parser
 	name   string
 	src    interface {
@@ -225,7 +225,7 @@ func (w *rereader) close() error {
 	return w.src.Close()
 }
 
-// open opens the file of a record: nil where it is not here any more.
+// open opens the file of a record; nil if it no longer exists.
 func (w *rereader) open(name string) (*warc.Reader, error) {
 	if name == w.name {
 		return w.in, nil
@@ -251,7 +251,7 @@ func (w *rereader) open(name string) (*warc.Reader, error) {
 	return w.in, err
 }
 
-// page writes what is wanted of a page: nothing if its record is not here.
+// page writes the wanted data of a page; nothing if its record is missing.
 func (w *rereader) page(p *jsonl.PageLine, n *rereadCounts) error {
 	in, err := w.open(p.WARC)
 	if in == nil || err != nil {
@@ -267,10 +267,10 @@ func (w *rereader) page(p *jsonl.PageLine, n *rereadCounts) error {
 		return nil //nolint:nilerr // it has no head
 	}
 	defer answer.Body.Close()
-	body, _ := io.ReadAll(answer.Body) // what there is of it will do
+	body, _ := io.ReadAll(answer.Body) // after an error, the part so far is used
 	resp := &page.Response{URL: p.URL, Status: answer.StatusCode, Header: answer.Header, Payload: body, Body: body}
 	if max := w.Job.Fetch.MaxBody; max > 0 {
-		_ = fetch.Decode(resp, 4*max) // the same
+		_ = fetch.Decode(resp, 4*max) // after an error, the part so far is used
 	}
 	var pg page.Page
 	if err := w.parser.Parse(resp, &pg); err != nil && !parse.IsList(pg.Sniffed) {
@@ -278,7 +278,7 @@ func (w *rereader) page(p *jsonl.PageLine, n *rereadCounts) error {
 	}
 	made := &page.Record{URL: p.URL, Time: p.Time, Location: page.Location{File: p.WARC, Offset: p.Offset}}
 	if w.texts != nil && err == nil && parse.IsHTML(pg.Sniffed) {
-		if made.Text, _ = w.Job.Text(resp, &pg); made.Text != nil { // what was found before a bound counts
+		if made.Text, _ = w.Job.Text(resp, &pg); made.Text != nil { // after a limit, the data so far is used
 			n.texts++
 			if err := w.texts.Put(made); err != nil {
 				return err
@@ -286,7 +286,7 @@ func (w *rereader) page(p *jsonl.PageLine, n *rereadCounts) error {
 		}
 	}
 	if w.fields != nil {
-		made.Fields, _ = w.Job.Fields.Read(resp, &pg) // likewise
+		made.Fields, _ = w.Job.Fields.Read(resp, &pg) // after a limit, the data so far is used
 		n.records += int64(len(made.Fields))
 		return w.fields.Put(made)
 	}

@@ -29,8 +29,8 @@ func TestWidens(t *testing.T) {
 	}
 }
 
-// A run that ends after it has let in what was left out, and before it has kept its settings, lets it in again; that is
-// fetched once all the same.
+// A run admits excluded URLs and ends before it has stored its settings. The next run admits them again, but they are
+// fetched once.
 func TestWhatIsLetInTwiceIsFetchedOnce(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, map[string]http.HandlerFunc{
@@ -70,7 +70,7 @@ func TestWhatIsLetInTwiceIsFetchedOnce(t *testing.T) {
 	s.wantAsked(t, "a.test/", "a.test/1", "a.test/x", "a.test/2", "a.test/i.png", "cdn.test/j.png")
 }
 
-// A folder that was being set aside when the process ended is set aside whole by the next.
+// If a process ends while it moves a crawl aside, the next process completes the move.
 func TestSettingAsideGoesOn(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, map[string]http.HandlerFunc{"a.test/": html("one")})

@@ -179,10 +179,7 @@ func (r *reader) ReadAt(p []byte, off int64) (n int, err error) {
 			if errors.Is(err, io.EOF) {
 				err = io.ErrUnexpectedEOF
 			}
-			return n, errors.Join(
-				fmt.Errorf("read %s/%s at byte %d: %w", r.disk.place.URL(), r.file.name, r.at, err),
-				r.closeRange(),
-			)
+			return n, errors.Join(fmt.Errorf("read %s/%s at byte %d: %w", r.disk.place.URL(), r.file.name, r.at, err), r.closeRange())
 		}
 	}
 	return n, nil

@@ -242,10 +242,8 @@ func (s *search) prepare(q *Query) error {
 		s.clauses = append(s.clauses, a)
 	}
 	if more {
-		s.markIncomplete(
-			fmt.Sprintf("a single letter stands for more than can be looked for: the first %d of what begins with it "+
-				"were, in each part of the index", maxPrefixTerms),
-		)
+		s.markIncomplete(fmt.Sprintf("a single letter stands for more than can be looked for: the first %d of what begins with it "+
+			"were, in each part of the index", maxPrefixTerms))
 	}
 	return nil
 }

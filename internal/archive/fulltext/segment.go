@@ -70,10 +70,7 @@ var (
 // addDoc takes a document as it is written, how many words it has, in a byte, and when it was visited.
 func (w *segmentWriter) addDoc(doc []byte, hash [hashBytes]byte, at uint32, length byte, tokens int) error {
 	w.col = append(binary.LittleEndian.AppendUint32(w.col, at), length)
-	w.hsh = binary.LittleEndian.AppendUint32(
-		append(w.hsh, hash[:]...),
-		uint32(w.info.Docs),
-	) //nolint:gosec // maxSegmentDocs
+	w.hsh = binary.LittleEndian.AppendUint32(append(w.hsh, hash[:]...), uint32(w.info.Docs)) //nolint:gosec // maxSegmentDocs
 	w.info.Tokens += int64(tokens)
 	w.block.Bytes(doc)
 	w.info.Docs++

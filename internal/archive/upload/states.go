@@ -349,16 +349,9 @@ const maxMissingNames = 3
 func (s *States) status() *stats.UploadedState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	x := &stats.UploadedState{
-		Checkpoints:  s.stats.States,
-		Bytes:        s.stats.Bytes,
-		Last:         s.lastUpload,
-		Cut:          uint64(s.trimmed),
-		CutBytes:     s.stats.Log,
-		Kept:         s.cfg.Log.Trimmable(math.MaxInt64),
-		MissingCount: int64(len(s.missing)),
-		MissingFiles: slices.Clone(s.missing[:min(len(s.missing), maxMissingNames)]),
-	}
+	x := &stats.UploadedState{Checkpoints: s.stats.States, Bytes: s.stats.Bytes, Last: s.lastUpload, Cut: uint64(s.trimmed),
+		CutBytes: s.stats.Log, Kept: s.cfg.Log.Trimmable(math.MaxInt64), MissingCount: int64(len(s.missing)),
+		MissingFiles: slices.Clone(s.missing[:min(len(s.missing), maxMissingNames)])}
 	if s.uploaded != nil {
 		x.Position = s.uploaded.Position
 	}

@@ -200,9 +200,7 @@ const temporaryName = "_temporary"
 
 // An application master that is ended before its job removes what tasks have committed, and its successor takes these
 // for done.
-var errOutputLost = errors.New(
-	"their output is missing, as it is when YARN ends an application master and starts another",
-)
+var errOutputLost = errors.New("their output is missing, as it is when YARN ends an application master and starts another")
 
 // counters adds up the counters that tasks have left, a file each: a task without one has no output there, either.
 func (j *job) counters(ctx context.Context, s *status) (*batch.Result, error) {

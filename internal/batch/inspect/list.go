@@ -64,13 +64,7 @@ func (c *Collection) List(ctx context.Context, date string, q Query, cursor int6
 }
 
 // ListWithin is List within what a budget has left.
-func (c *Collection) ListWithin(
-	ctx context.Context,
-	date string,
-	q Query,
-	cursor int64,
-	b *Budget,
-) (*RecordList, error) {
+func (c *Collection) ListWithin(ctx context.Context, date string, q Query, cursor int64, b *Budget) (*RecordList, error) {
 	if cursor > maxIndex { // some disks refuse to look there
 		return nil, ErrCursor
 	}

@@ -79,12 +79,8 @@ func (d *Demo) Run(ctx context.Context) (err error) {
 		return err
 	}
 	begun := time.Now()
-	ctx, cancel := context.WithTimeoutCause(
-		ctx,
-		d.Timeout,
-		fmt.Errorf("the demo has taken longer than %v: what the nodes "+
-			"said is in %s", d.Timeout, filepath.Join(d.Out, "*.log")),
-	)
+	ctx, cancel := context.WithTimeoutCause(ctx, d.Timeout, fmt.Errorf("the demo has taken longer than %v: what the nodes "+
+		"said is in %s", d.Timeout, filepath.Join(d.Out, "*.log")))
 	defer cancel()
 	d.web = synthweb.New(d.Web)
 	d.Server, err = synthweb.Serve(ctx, d.web, synthweb.ServeOptions{DNS: true})
@@ -301,19 +297,10 @@ func (d *Demo) printScore(took time.Duration) error {
 	if len(faults) > 0 {
 		verdict = strings.Join(faults, ", ")
 	}
-	fmt.Fprintf(
-		d.W,
-		"%d nodes, 1 joined, %s: %d of %d reachable URLs fetched, %d fetched again, %s, gap at "+
-			"least %v, %.0f s\n",
-		d.Nodes,
-		d.plannedEvents(),
-		s.Covered,
-		s.Truth,
-		s.Repeats+s.RepeatsOther,
-		verdict,
-		s.LeastGap.Value.Round(time.Millisecond),
-		took.Seconds(),
-	)
+	fmt.Fprintf(d.W, "%d nodes, 1 joined, %s: %d of %d reachable URLs fetched, %d fetched again, %s, gap at "+
+		"least %v, %.0f s\n",
+		d.Nodes, d.plannedEvents(), s.Covered, s.Truth, s.Repeats+s.RepeatsOther, verdict, s.LeastGap.Value.Round(time.Millisecond),
+		took.Seconds())
 	if len(faults) > 0 {
 		return fmt.Errorf("the crawl is not as it should be: %s", strings.Join(faults, ", "))
 	}

@@ -188,11 +188,8 @@ func (f *faults) isolateOneWay() (string, func()) {
 }
 
 func (f *faults) isolateFromRegistry() (string, func()) {
-	return f.isolateMachines(
-		&partition{out: true, in: true, registryOnly: true},
-		1+f.w.k.rng.IntN(3),
-		"isolated from the registry only",
-	)
+	return f.isolateMachines(&partition{out: true, in: true, registryOnly: true}, 1+f.w.k.rng.IntN(3),
+		"isolated from the registry only")
 }
 
 func (f *faults) degradeNetwork() (string, func()) {

@@ -121,15 +121,9 @@ func (n *meshNode) start() {
 	w := n.w
 	n.lives++
 	n.repairedFor = 0
-	p := &meshProcess{
-		w:             w,
-		n:             n,
-		offered:       map[int32]uint64{},
-		pendingByLink: map[uint64]*pendingFinish{},
-		finished:      map[int32]uint64{},
-		hosts:         meshHosts{},
-		onSafe:        map[uint64]func(){},
-	}
+	p := &meshProcess{w: w, n: n, offered: map[int32]uint64{}, pendingByLink: map[uint64]*pendingFinish{},
+		finished: map[int32]uint64{},
+		hosts:    meshHosts{}, onSafe: map[uint64]func(){}}
 	p.stepper = stepper{lifecycle: lifecycle{k: w.k, began: w.k.now}, onActions: p.executeAll, processor: w.cfg.Processor,
 		stepTime: &w.figures.Processor}
 	n.proc = p

@@ -10,24 +10,11 @@ import (
 
 // mesh returns the mesh crawl that a Config describes.
 func (c Config) mesh() MeshConfig {
-	m := MeshConfig{
-		Nodes:      c.Nodes,
-		Hosts:      c.Hosts,
-		Pages:      c.Pages,
-		Delay:      c.Delay,
-		Busy:       true,
-		JudgeDelay: true,
-		Loss:       c.Loss,
-		Replay:     c.Loss,
-		Matrix:     c.Matrix,
-		Bandwidth:  c.Bandwidth,
-		Spread:     c.Spread,
-		SeedFirst:  !c.Formed,
+	m := MeshConfig{Nodes: c.Nodes, Hosts: c.Hosts, Pages: c.Pages, Delay: c.Delay, Busy: true, JudgeDelay: true,
+		Loss:   c.Loss,
+		Replay: c.Loss, Matrix: c.Matrix, Bandwidth: c.Bandwidth, Spread: c.Spread, SeedFirst: !c.Formed,
 		FaultDelay: c.FaultDelay,
-		FaultEvery: c.FaultEvery,
-		FaultTime:  c.FaultTime,
-		RestLimit:  c.RestLimit,
-	}
+		FaultEvery: c.FaultEvery, FaultTime: c.FaultTime, RestLimit: c.RestLimit}
 	m.MinLatency = c.Latency / 10
 	m.MaxLatency = m.MinLatency + c.Latency*7/5
 	return m.withDefaults()
@@ -104,16 +91,9 @@ func (w *meshWorld) ownerConflicts() (found []problem) {
 // soakFigures converts a run's figures to those of other strategies. Epochs and leases do not exist here.
 func (w *meshWorld) soakFigures() Figures {
 	f := w.figures
-	g := Figures{
-		Virtual:  f.Virtual,
-		Events:   f.Events,
-		Faults:   f.Faults,
-		Requests: f.Requests,
-		Slips:    f.Overlapping + f.TooEarly,
-		Lost:     f.Lost,
-		Moved:    f.MovedHosts,
-		Stall:    w.longestStall,
-	}
+	g := Figures{Virtual: f.Virtual, Events: f.Events, Faults: f.Faults, Requests: f.Requests,
+		Slips: f.Overlapping + f.TooEarly,
+		Lost:  f.Lost, Moved: f.MovedHosts, Stall: w.longestStall}
 	for _, n := range f.Duplicates {
 		g.Duplicates += n
 	}

@@ -37,8 +37,10 @@ func (c *partition) blocks(from, to int) bool {
 }
 
 func (n *network) blocked(from, to int) bool {
-	return len(n.partitions) > 0 &&
-		slices.ContainsFunc(n.partitions, func(c *partition) bool { return c.blocks(from, to) })
+	return len(n.partitions) > 0 && slices.ContainsFunc(n.partitions, func(c *partition) bool {
+		return c.blocks(from,
+			to)
+	})
 }
 
 // reaches reports whether a machine can exchange messages with the registry.

@@ -40,16 +40,10 @@ type world struct {
 }
 
 func newWorld(cfg Config, seed uint64, focus int32, telling bool) *world {
-	w := &world{
-		cfg:        cfg,
-		runSeed:    seed,
-		runLog:     runLog{k: newKernel(seed), focus: focus, storyEnabled: telling},
-		web:        newWeb(cfg, hash(seed, 1)),
-		logs:       map[strategy.Node]*shippedLog{},
-		handedOver: map[strategy.Node]map[int32]uint64{},
-		machineOf:  map[strategy.Node]int{},
-		memo:       memo{tables: map[*byte]*quorum.Table{}},
-	}
+	w := &world{cfg: cfg, runSeed: seed, runLog: runLog{k: newKernel(seed), focus: focus, storyEnabled: telling},
+		web: newWeb(cfg, hash(seed, 1)), logs: map[strategy.Node]*shippedLog{},
+		handedOver: map[strategy.Node]map[int32]uint64{}, machineOf: map[strategy.Node]int{},
+		memo: memo{tables: map[*byte]*quorum.Table{}}}
 	w.net = &network{k: w.k, bandwidth: cfg.Bandwidth, loss: cfg.Loss, dup: cfg.Loss, slowdown: 1}
 	w.net.latency = planeLatency{seed: seed, least: cfg.Latency / 10, width: cfg.Latency}
 	if cfg.Matrix != nil {

@@ -30,13 +30,13 @@ func TestClusterForPeople(t *testing.T) {
       0   0.0      0        0      0       0          0        0 B     3   0s ago  d idle
       0   0.0      0        0      0       0          0        0 B     4  60s ago  e
    1234   0.0      0        0      0       0          0        0 B                 all
-note: a reaches nothing on the web for 12 s, waits, and fetches nothing until it does: dial: refused
-note: b~1 was given up: the others take over what it had
-note: the clock of d is 60 s ahead of this machine's: let all machines ask a time server
-note: d has lost all other nodes 7 s ago: until one answers it goes on alone
-note: d has ended 2 requests later than its lease
-note: e was not heard of for 60 s: it is dead or cut off, or its clock is behind this machine's
-note: the nodes are of several versions of kumo: 0.1.0, 0.2.0
+note: a has reached no host on the web for 12 s, and fetches nothing until it does: dial: refused
+note: b~1 was declared dead: the other nodes take over its hosts
+note: the clock of d is 60 s ahead of this machine's: synchronize the clocks of all machines (NTP)
+note: d lost contact with all other nodes 7 s ago and continues alone until one answers
+note: d had 2 requests that ended after its lease
+note: no report from e for 60 s: it is dead or disconnected, or its clock is behind this machine's
+note: the nodes run several versions of kumo: 0.1.0, 0.2.0
 `
 	if b.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)

@@ -34,7 +34,7 @@ func TestHubForPeople(t *testing.T) {
       0  0.0      0        0      0       0          0        0 B     90       0    150ms  1s ago  c (dead)
       0  0.0      0        0      0       0          0        0 B      -       -        -  1s ago  d (waiting)
       0  0.0      0        0      0       0          0        0 B     12       2                   all
-note: c~1 was given up: the others take over what it had
+note: c~1 was declared dead: the other nodes take over its hosts
 `
 	if b.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)

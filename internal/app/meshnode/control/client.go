@@ -14,15 +14,15 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// ErrNoReply is a crawl whose nodes were reached and do not answer.
-var ErrNoReply = errors.New("the nodes that were reached do not answer")
+// ErrNoReply means that the connected nodes do not answer.
+var ErrNoReply = errors.New("the connected nodes do not answer")
 
 const (
-	retryInterval = time.Second // a question is asked again
-	maxAttempts   = 3           // questions to one node until the next is asked
+	retryInterval = time.Second // between repetitions of a request
+	maxAttempts   = 3           // per node, before the next node is tried
 )
 
-// A Client asks nodes. Its methods may be called by many goroutines at once.
+// A Client sends requests to nodes. It is safe for concurrent use.
 type Client struct {
 	bus   bus.Messenger
 	nodes []strategy.Node
@@ -31,22 +31,22 @@ type Client struct {
 
 	mu       sync.Mutex // guards below
 	waiting  map[uint64]chan Response
-	lastNode strategy.Node // who has answered last
+	lastNode strategy.Node // the node that answered last
 }
 
-// NewClient makes a client that asks one of some nodes after the other until one answers. It receives what comes over
-// the messenger, which nobody else may; the caller closes both.
+// NewClient returns a client that tries one node after the other until one answers. It receives the messenger's
+// messages exclusively. The caller closes both.
 func NewClient(b bus.Messenger, nodes []strategy.Node) *Client {
 	ctx, stop := context.WithCancel(context.Background())
 	c := &Client{bus: b, nodes: nodes, stop: stop, ended: make(chan struct{}), waiting: map[uint64]chan Response{}}
 	go func() {
 		defer close(c.ended)
-		_ = b.Receive(ctx, c.receive) // who waits for an answer waits in vain
+		_ = b.Receive(ctx, c.receive) // after an error, requests time out
 	}()
 	return c
 }
 
-// Close ends the client.
+// Close stops the client.
 func (c *Client) Close() {
 	c.stop()
 	<-c.ended
@@ -66,7 +66,7 @@ func (c *Client) receive(from strategy.Node, data []byte) {
 	}
 }
 
-// Do asks a question until it is answered, or ctx ends. The error is the node's, too.
+// Do sends a request repeatedly until it is answered or ctx ends. An error reported by the node is returned, too.
 func (c *Client) Do(ctx context.Context, q Request) (*Response, error) {
 	q.ID = rand.Uint64()
 	data, err := frame(KindRequest, &q)
@@ -74,7 +74,7 @@ func (c *Client) Do(ctx context.Context, q Request) (*Response, error) {
 		return nil, err
 	}
 	if len(data) > bus.MaxData {
-		return nil, fmt.Errorf("the question has %d bytes, more than the %d of a message", len(data), bus.MaxData)
+		return nil, fmt.Errorf("the request has %d bytes, more than the maximum of %d", len(data), bus.MaxData)
 	}
 	waits := make(chan Response, 1)
 	c.mu.Lock()
@@ -106,5 +106,5 @@ func (c *Client) Do(ctx context.Context, q Request) (*Response, error) {
 	}
 }
 
-// first is the index of the node that is asked first: who has answered last. mu is held.
+// first returns the index of the first node to try: the one that answered last. mu must be held.
 func (c *Client) first() int { return max(slices.Index(c.nodes, c.lastNode), 0) }

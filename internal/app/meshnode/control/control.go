@@ -18,48 +18,48 @@ const (
 	KindReply   = 'r'
 )
 
-// A Verb is what is asked for.
+// A Verb is the kind of a request.
 type Verb string
 
 // The verbs.
 const (
-	Read         Verb = "read"   // the crawl's record
-	Inspect      Verb = "look"   // the record, and what all nodes say of themselves
-	Start        Verb = "start"  // with Settings; Seeded: seeds were added for it
-	Tune         Verb = "tune"   // Settings, at a Version of the record
-	Set          Verb = "set"    // the State
-	Add          Verb = "add"    // Seeds; Seeded: they are for a start
-	Locate       Verb = "locate" // the Hosts
-	CountKnown   Verb = "know"   // how many of the URLs are known
-	CountBlocked Verb = "block"  // how much of what waits the Rules would leave out
+	Read         Verb = "read"   // return the crawl's record
+	Inspect      Verb = "look"   // return the record and the nodes' reports
+	Start        Verb = "start"  // start the crawl with Settings; Seeded: seeds were added for it
+	Tune         Verb = "tune"   // change Settings, if the record has Version
+	Set          Verb = "set"    // set the State
+	Add          Verb = "add"    // add Seeds; Seeded: for a start
+	Locate       Verb = "locate" // return the nodes of Hosts
+	CountKnown   Verb = "know"   // count known URLs
+	CountBlocked Verb = "block"  // count the pending URLs that Rules would exclude
 )
 
-// A Question is what a command asks a node.
+// A Request is a command's request to a node.
 type Request struct {
 	ID       uint64              `json:"id"`
 	Do       Verb                `json:"do"`
-	By       string              `json:"by,omitempty"` // who asks, as the record notes of changes
+	By       string              `json:"by,omitempty"` // the user, for the record's history
 	Version  uint64              `json:"version,omitempty"`
 	State    desired.State       `json:"state,omitempty"`
 	Settings map[string][]string `json:"settings,omitempty"`
-	Seeds    string              `json:"seeds,omitempty"` // URLs, a line each
+	Seeds    string              `json:"seeds,omitempty"` // URLs, one per line
 	Seeded   bool                `json:"seeded,omitempty"`
 	Hosts    []string            `json:"hosts,omitempty"`
-	URLs     []string            `json:"urls,omitempty"` // canonical ones
+	URLs     []string            `json:"urls,omitempty"` // canonical URLs
 	Rules    []string            `json:"rules,omitempty"`
 }
 
-// How many hosts and URLs a question may have.
+// The maximum number of hosts and URLs per request.
 const (
 	MaxHosts = 256
 	MaxURLs  = 256
 )
 
-// An Answer is what the node says, the crawl's record among it as it is then.
+// A Response is the node's response, including its current record of the crawl.
 type Response struct {
 	ID        uint64         `json:"id"`
-	Error     string         `json:"wrong,omitempty"` // why nothing was done; "": it was
-	Fault     Fault          `json:"fault,omitempty"` // what kind of wrong that is
+	Error     string         `json:"wrong,omitempty"` // why the request failed; "": it succeeded
+	Fault     Fault          `json:"fault,omitempty"` // kind of the error
 	Record    desired.Record `json:"record"`
 	Version   uint64         `json:"version"`
 	Sums      *Sums          `json:"sums,omitempty"`
@@ -68,38 +68,38 @@ type Response struct {
 	Counts    *Counts        `json:"counts,omitempty"`
 }
 
-// Counts are what nodes have counted that rules would leave out.
+// Counts are the nodes' counts of URLs that rules would exclude.
 type Counts struct {
 	Nodes   []Count `json:"nodes"`
-	Unasked int     `json:"unasked"` // nodes that were not asked: there are too many
+	Unasked int     `json:"unasked"` // nodes that were not asked because there are too many
 }
 
-// A Count is what one node has counted.
+// A Count is the count of one node.
 type Count struct {
 	Node  string          `json:"node"`
-	Count json.RawMessage `json:"count,omitempty"` // missing: it has not answered
+	Count json.RawMessage `json:"count,omitempty"` // missing: no answer
 }
 
-// CountKnown is how many URLs are known to the nodes that remember them.
+// Known counts how many URLs are known to the nodes that remember them.
 type Known struct {
 	New    int `json:"new"`
 	Known  int `json:"known"`
-	Unsure int `json:"unsure"` // nobody has answered for them in time
+	Unsure int `json:"unsure"` // without an answer in time
 }
 
-// A Fault is a kind of error that a command knows.
+// A Fault is a kind of error that clients handle.
 type Fault string
 
-// The faults; any other error has none.
+// The faults; other errors have none.
 const (
 	FaultState Fault = "state" // desired.ErrState
-	FaultStale Fault = "stale" // the record is another version by now
+	FaultStale Fault = "stale" // the record has a newer version
 )
 
-// ErrStale is a change of a version of the record that is not the newest any more.
-var ErrStale = errors.New("somebody else has changed the crawl's record meanwhile")
+// ErrStale means that a change is based on an outdated version of the record.
+var ErrStale = errors.New("another user has changed the crawl's record")
 
-// Err is what was wrong; nil if nothing was.
+// Err returns the error of the response; nil if it succeeded.
 func (a *Response) Err() error {
 	switch {
 	case a.Error == "":
@@ -112,7 +112,7 @@ func (a *Response) Err() error {
 	return errors.New(a.Error)
 }
 
-// A refusal is an error as another process has said it.
+// A remoteError is an error reported by another process.
 type remoteError struct {
 	text string
 	kind error
@@ -121,27 +121,27 @@ type remoteError struct {
 func (r *remoteError) Error() string { return r.text }
 func (r *remoteError) Unwrap() error { return r.kind }
 
-// Sums are what all nodes say of themselves, added up over the tree that their ids make, some seconds ago.
+// Sums are the sums of all nodes' reports, computed over the tree of their IDs a few seconds ago.
 type Sums struct {
 	Nodes   int     `json:"nodes"`
-	Missing int     `json:"missing"` // parts of the space of ids for which nobody has answered
-	Idle    int     `json:"idle"`    // nodes that have nothing to do
+	Missing int     `json:"missing"` // parts of the ID space without an answer
+	Idle    int     `json:"idle"`    // nodes with nothing to do
 	Figures []int64 `json:"figures"`
-	// nodes that are none any more, and how many pages these have fetched, as far as those know who are there
+	// Former nodes and the pages that they fetched, as far as current nodes know.
 	DepartedNodes int      `json:"gone"`
 	DepartedPages int64    `json:"gone_pages"`
-	Reports       [][]byte `json:"reports"` // of some nodes, or of all where there are few
+	Reports       [][]byte `json:"reports"` // of all nodes, or of some if there are many
 
-	By   strategy.Node `json:"by"`   // who has gathered them
-	Took time.Duration `json:"took"` // in nanoseconds, as is Age
+	By   strategy.Node `json:"by"`   // the node that gathered them
+	Took time.Duration `json:"took"` // in nanoseconds, like Age
 	Age  time.Duration `json:"age"`
 }
 
-// A Location says whose a host is, as one node sees it.
+// A Location is the assignment of a host, as seen by one node.
 type Location struct {
 	Host    string          `json:"host"`
-	Target  strategy.Node   `json:"target"`  // the node that fetches it; "": nobody was found
-	Backups []strategy.Node `json:"backups"` // those that remember its URLs, the first first
+	Target  strategy.Node   `json:"target"`  // the node that fetches it; "": none found
+	Backups []strategy.Node `json:"backups"` // the nodes that remember its URLs, in order of priority
 }
 
 func frame(kind byte, v any) ([]byte, error) {
@@ -159,4 +159,4 @@ func faultOf(err error) Fault {
 	return ""
 }
 
-var errUnknownVerb = errors.New("this node's kumo does not know that question")
+var errUnknownVerb = errors.New("this node's kumo does not know the request")

@@ -79,7 +79,7 @@ func (n *fakeNode) CountBlocked(_ context.Context, rules []string) (Counts, erro
 		nil
 }
 
-// serve lets a node answer until the test ends; deaf: it never hears.
+// serve runs a node's server until the test ends; if deaf is true, it receives nothing.
 func serve(t *testing.T, hub *inproc.Hub, name strategy.Node, n Node, deaf bool) {
 	t.Helper()
 	b := join(t, hub, name)
@@ -101,7 +101,7 @@ func join(t *testing.T, hub *inproc.Hub, name strategy.Node) bus.Messenger {
 	return b
 }
 
-// TestAsked asks a node all there is, by way of one that does not answer.
+// TestAsked sends all requests, through a node that does not answer.
 func TestAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hub, node := inproc.New(1), &fakeNode{record: desired.Record{State: desired.Waiting}}
@@ -146,7 +146,8 @@ func TestAsked(t *testing.T) {
 			len(a.Locations[0].Backups) != 2 {
 			t.Errorf("%+v, %v", a, err)
 		}
-		if a, err = ask(Request{Do: CountBlocked, Rules: []string{"x.test", "y.test"}}); err != nil || len(a.Counts.Nodes) != 2 ||
+		if a, err = ask(Request{Do: CountBlocked, Rules: []string{"x.test", "y.test"}}); err != nil ||
+			len(a.Counts.Nodes) != 2 ||
 			a.Counts.Unasked != 1 ||
 			string(a.Counts.Nodes[0].Count) != `{"hit":2}` || a.Counts.Nodes[1].Count != nil {
 			t.Errorf("%+v, %v", a.Counts, err)
@@ -174,7 +175,7 @@ func TestAsked(t *testing.T) {
 	})
 }
 
-// TestLook gathers once for all who ask at the same time, and again when that is old.
+// TestLook: concurrent requests share one gathering, which is repeated when it is too old.
 func TestLook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hub, node := inproc.New(1), &fakeNode{}
@@ -205,7 +206,7 @@ func TestLook(t *testing.T) {
 	})
 }
 
-// TestSilence is an error that says who was asked.
+// TestSilence: the error names the nodes that did not answer.
 func TestSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hub := inproc.New(1)
@@ -220,7 +221,7 @@ func TestSilence(t *testing.T) {
 	})
 }
 
-// What anybody sends is read without harm, and answered or left alone.
+// Any message is decoded without harm, and answered or ignored.
 func FuzzQuestion(f *testing.F) {
 	f.Add([]byte(`{"id":1,"do":"start","settings":{"a":["b"]}}`))
 	f.Add([]byte(`{"id":1,"do":"locate","hosts":["a","b"]}`))

@@ -13,56 +13,56 @@ import (
 const (
 	SumPages = iota
 	SumBytes
-	SumMilliRate // pages in a thousand seconds, lately
+	SumMilliRate // recent pages per 1000 seconds
 	SumHosts
 	SumWaiting
 	SumKnown
 	SumOutbox
 	SumInFlight
 	SumMessageBytes
-	SumFetching  // nodes that fetch, or would if there were something
-	SumRefetched // pages that lost nodes had fetched, and that are fetched again
+	SumFetching  // nodes that can fetch
+	SumRefetched // pages of lost nodes that are fetched again
 	sumCount
 )
 
-// A Report is what one node says of itself.
+// A Report is the state of one node.
 type Report struct {
 	Node    string        `json:"node"`
 	Version string        `json:"version"`           // of its kumo
-	Address string        `json:"address,omitempty"` // where it can be asked
-	State   desired.State `json:"state"`             // of the crawl, as the node knows it
-	Member  bool          `json:"member"`            // it knows its place, and fetches what is its own
+	Address string        `json:"address,omitempty"` // of its API
+	State   desired.State `json:"state"`             // of the crawl, as known to the node
+	Member  bool          `json:"member"`            // it has its place, and fetches its own hosts
 	Idle    bool          `json:"idle"`
 	Work
 
 	MessageBytes int64 `json:"message_bytes"`
 
-	Peers     int `json:"peers"`     // nodes that it is connected with
-	Level     int `json:"level"`     // of load, in blocks: positive where it has too much
-	Delegated int `json:"delegated"` // hosts of its own that others fetch
+	Peers     int `json:"peers"`     // connected nodes
+	Level     int `json:"level"`     // load relative to others, in blocks; positive: too high
+	Delegated int `json:"delegated"` // its own hosts that other nodes fetch
 	Guests    int `json:"guests"`    // hosts of others that it fetches
 
-	// for so many seconds it has been without others, all of which it has lost
+	// Seconds since it lost contact with all other nodes.
 	Alone float64 `json:"alone,omitempty"`
 	stats.Condition
 	Clock time.Time `json:"clock"`
 
-	Events []chronicle.Event `json:"events,omitempty"` // the last that it has met
+	Events []chronicle.Event `json:"events,omitempty"` // latest events that it observed
 }
 
-// A Work is what a node's engine has done and has to do.
+// A Work is the completed and pending work of a node's engine.
 type Work struct {
 	Pages     int64   `json:"pages"`           // in its folder, all runs
-	Refetched int64   `json:"again,omitempty"` // of lost nodes, that it has taken in to be fetched again
-	Rate      float64 `json:"rate"`            // pages a second, lately
-	Hosts     int     `json:"hosts"`           // that have a queue
+	Refetched int64   `json:"again,omitempty"` // pages of lost nodes that it accepted for another fetch
+	Rate      float64 `json:"rate"`            // recent pages per second
+	Hosts     int     `json:"hosts"`           // with a queue
 	Waiting   int     `json:"waiting"`         // URLs
 	Known     int     `json:"known"`           // URLs
 	Outbox    int     `json:"outbox"`          // links
 	InFlight  int     `json:"in_flight"`       // requests
 }
 
-// Figures are what a report adds to Sums.Figures, but for SumBytes.
+// Figures returns the report's contributions to Sums.Figures, except SumBytes.
 func (r *Report) Figures() []int64 {
 	f := make([]int64, sumCount)
 	f[SumPages], f[SumMilliRate], f[SumHosts] = r.Pages, int64(r.Rate*1000), int64(r.Hosts)
@@ -74,7 +74,7 @@ func (r *Report) Figures() []int64 {
 	return f
 }
 
-// Figure is one of the sums; 0 where nobody has told it.
+// Figure returns one of the sums; 0 if no node reported it.
 func (s *Sums) Figure(i int) int64 {
 	if i < len(s.Figures) {
 		return s.Figures[i]
@@ -82,7 +82,7 @@ func (s *Sums) Figure(i int) int64 {
 	return 0
 }
 
-// All are the reports that can be read.
+// All returns the reports that can be decoded.
 func (s *Sums) All() (all []Report) {
 	for _, data := range s.Reports {
 		var r Report

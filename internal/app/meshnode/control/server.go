@@ -15,29 +15,29 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// A Node is what a server answers for. Its methods may be called by many goroutines at once.
+// A Node is the node of a server. Its methods are called concurrently.
 type Node interface {
 	Crawl() (r desired.Record, version uint64)
-	// Change makes a new version of the record, of the newest there is. It returns when that is durable here.
+	// Change creates a new version of the newest record. It returns when it is durable here.
 	Change(ctx context.Context, f func(r *desired.Record, version uint64) error) error
-	// AddSeeds adds URLs, a line each. It returns when they are durable here.
+	// AddSeeds adds URLs, one per line. It returns when they are durable here.
 	AddSeeds(ctx context.Context, lines string) error
-	SeedChunks() int // that are known
+	SeedChunks() int // number of known lists
 	Gather(ctx context.Context) (mesh.Tally, error)
-	// CountKnown is asked of MaxURLs URLs at most, and answers within a few seconds.
+	// CountKnown accepts up to MaxURLs URLs, and returns within a few seconds.
 	CountKnown(ctx context.Context, urls []string) (Known, error)
-	// CountBlocked answers within a few seconds.
+	// CountBlocked returns within a few seconds.
 	CountBlocked(ctx context.Context, rules []string) (Counts, error)
 	Locate(ctx context.Context, host string) (target strategy.Node, backups []strategy.Node, err error)
 }
 
 const (
-	maxRequests    = 32               // questions at once; who asks more asks again
-	requestTimeout = 30 * time.Second // after which nobody waits for an answer any more
-	sumsTTL        = 2 * time.Second  // that what was gathered is told again
+	maxRequests    = 32               // concurrent requests; clients repeat rejected ones
+	requestTimeout = 30 * time.Second // after which the client has given up
+	sumsTTL        = 2 * time.Second  // for which gathered sums are reused
 )
 
-// A Server answers questions.
+// A Server answers requests.
 type Server struct {
 	node Node
 	self strategy.Node
@@ -47,8 +47,8 @@ type Server struct {
 	mu         sync.Mutex // guards below
 	active     map[requestKey]bool
 	sums       *Sums
-	gatheredAt time.Time     // when sums were gathered
-	gathering  chan struct{} // closed when new ones are; nil: nobody gathers
+	gatheredAt time.Time     // time of sums
+	gathering  chan struct{} // closed when new sums arrive; nil: no gathering is in progress
 }
 
 type requestKey struct {
@@ -56,16 +56,16 @@ type requestKey struct {
 	id   uint64
 }
 
-// NewServer makes a server.
+// NewServer creates a server.
 func NewServer(self strategy.Node, n Node, send func(to strategy.Node, data []byte), log *slog.Logger) *Server {
 	return &Server{node: n, self: self, send: send, log: log, active: map[requestKey]bool{}}
 }
 
-// Handle answers a question, a message without its first byte. It takes as long as that takes.
+// Handle answers a request, a message without its first byte. It returns when the request is complete.
 func (s *Server) Handle(ctx context.Context, from strategy.Node, data []byte) {
 	var q Request
 	if err := json.Unmarshal(data, &q); err != nil {
-		s.log.Warn("a question that cannot be read", "from", from, "err", err)
+		s.log.Warn("cannot read a request", "from", from, "err", err)
 		return
 	}
 	key := requestKey{from, q.ID}
@@ -87,7 +87,7 @@ func (s *Server) Handle(ctx context.Context, from strategy.Node, data []byte) {
 	s.send(from, reply)
 }
 
-// begin reports whether a question is to be answered: it is not while it is, nor where too many are.
+// begin reports whether a request should be processed. It returns false for one in progress, or if there are too many.
 func (s *Server) begin(key requestKey) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,7 +151,7 @@ func (s *Server) do(ctx context.Context, q *Request, a *Response) error {
 		})
 	case CountKnown:
 		if len(q.URLs) > MaxURLs {
-			return fmt.Errorf("%d URLs are asked about: %d at most are answered at once", len(q.URLs), MaxURLs)
+			return fmt.Errorf("the request has %d URLs: the maximum is %d", len(q.URLs), MaxURLs)
 		}
 		var err error
 		a.Known, err = s.node.CountKnown(ctx, q.URLs)
@@ -163,12 +163,12 @@ func (s *Server) do(ctx context.Context, q *Request, a *Response) error {
 	case Locate:
 		return s.locate(ctx, q.Hosts, a)
 	}
-	return fmt.Errorf("%q: %w: ask with the kumo that the nodes have", q.Do, errUnknownVerb)
+	return fmt.Errorf("%q: %w: use the kumo version of the nodes", q.Do, errUnknownVerb)
 }
 
 func (s *Server) locate(ctx context.Context, hosts []string, a *Response) error {
 	if len(hosts) > MaxHosts {
-		return fmt.Errorf("%d hosts are asked for: %d at most are answered at once", len(hosts), MaxHosts)
+		return fmt.Errorf("the request has %d hosts: the maximum is %d", len(hosts), MaxHosts)
 	}
 	for _, host := range hosts {
 		target, backups, err := s.node.Locate(ctx, host)
@@ -180,7 +180,7 @@ func (s *Server) locate(ctx context.Context, hosts []string, a *Response) error 
 	return nil
 }
 
-// currentSums gathers what all nodes say, for all who ask at the same time.
+// currentSums gathers the reports of all nodes. Concurrent requests share one gathering.
 func (s *Server) currentSums(ctx context.Context) (*Sums, error) {
 	for {
 		s.mu.Lock()
@@ -209,7 +209,7 @@ func (s *Server) currentSums(ctx context.Context) (*Sums, error) {
 	}
 }
 
-var errGatherTimeout = errors.New("what the nodes say of themselves was not gathered in time")
+var errGatherTimeout = errors.New("gather the nodes' reports")
 
 func (s *Server) gather(ctx context.Context) error {
 	begun := time.Now()

@@ -65,7 +65,7 @@ func (b *rebuilding) pages(ctx context.Context) error {
 
 func (b *rebuilding) visits(ctx context.Context) error {
 	var sums stats.Sums
-	answered := map[uint64]bool{} // URLs
+	answered := map[uint64]bool{} // by URL
 	err := b.eachLine(ctx, "crawl.log", func(line []byte) error {
 		e, err := crawllog.Parse(line)
 		if err != nil {
@@ -88,9 +88,9 @@ func (b *rebuilding) visits(ctx context.Context) error {
 			m.From = e.Via
 		}
 		switch k := records.Key(e.URL); {
-		case e.Status == http.StatusNotModified && answered[k]: // the page is as it was
+		case e.Status == http.StatusNotModified && answered[k]: // the page is unchanged
 			m.Status = http.StatusOK
-		case e.Status >= http.StatusBadRequest && answered[k]: // what the page was is to be known when it is back
+		case e.Status >= http.StatusBadRequest && answered[k]: // keep the metadata of the page in case it returns
 		default:
 			copyDigest(m.Digest[:], e.Digest)
 			answered[k] = true
@@ -109,7 +109,7 @@ func (b *rebuilding) visits(ctx context.Context) error {
 	return err
 }
 
-// addVisited adds a URL to the crawl's roots if its path says that it is one: a seed, or where one redirects to.
+// addVisited adds a URL to the scope seeds if its path shows that it is a seed or the redirect target of one.
 func (b *rebuilding) addVisited(url, seed, path, via string) {
 	it := frontier.Item{URL: url, Seed: seed, Kind: page.Redirect, ScopeSeed: true}
 	switch {
@@ -133,7 +133,7 @@ func copyDigest(to []byte, text string) {
 	}
 }
 
-// permanentRules are the rules by which a URL is left out that no better link brings in.
+// permanentRules are the rules that exclude a URL for good: no better link admits it.
 var permanentRules = map[string]bool{"robots": true, "clean-param": true, "url": true, crawl.RuleTrap: true,
 	crawl.RulePagesPerHost: true, crawl.RuleBytesPerHost: true, crawl.RulePagesPerDomain: true,
 	crawl.RuleHostsPerDomain: true, crawl.RuleNamesPerDomain: true}
@@ -167,7 +167,7 @@ func (b *rebuilding) isNoFollow(url, rule string) {
 	}
 }
 
-// deferred URLs keeps of the file of URLs that were set aside what skipped.jsonl does not have.
+// readDeferred keeps the deferred URLs that are not in skipped.jsonl.
 func (b *rebuilding) readDeferred(context.Context) error {
 	skips, err := statefile.SalvageDeferred(vfs.OS, b.From.Dir)
 	if err != nil {
@@ -188,7 +188,7 @@ func (b *rebuilding) readDeferred(context.Context) error {
 	return statefile.WriteDeferred(vfs.OS, b.Into, kept)
 }
 
-// readRobots keeps the lines that can be read.
+// readRobots keeps the readable lines.
 func (b *rebuilding) readRobots(ctx context.Context) error {
 	var kept []byte
 	err := b.eachLine(ctx, statefile.RobotsAnswersName, func(line []byte) error {

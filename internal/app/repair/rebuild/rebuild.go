@@ -22,33 +22,33 @@ import (
 	"kumo/internal/state/store"
 )
 
-// Config says what a state is made of.
+// Config configures a rebuild.
 type Config struct {
-	From   *folder.Folder // of the crawl, whose old state is read as far as that can be
-	Into   string         // the folder that has the record files, which agree, and where the state is made
-	Job    *job.Job       // the crawl's, by its settings
-	Moved  bool           // WARC files that are not here were moved on purpose
-	Report func(string)   // is told what is lost
-	// Open opens the crawl that is made in a folder.
+	From   *folder.Folder // the crawl, whose old state is read as far as possible
+	Into   string         // the folder with the consistent record files, and for the new state
+	Job    *job.Job       // the crawl's job
+	Moved  bool           // missing WARC files were moved on purpose
+	Report func(string)   // receives messages about lost data
+	// Open opens the rebuilt crawl in a folder.
 	Open func(*job.Job, *folder.Folder) (Crawl, error)
 }
 
-// A Crawl has a state in which what was fetched or left out is known, and nothing waits.
+// A Crawl has a rebuilt state: fetched and excluded URLs are known, and the queues are empty.
 type Crawl interface {
-	// Reenter lets all that f says in.
+	// Reenter admits the URLs that f passes to the Reentry.
 	Reenter(ctx context.Context, f func(*crawl.Reentry) error) error
 	URLsKnown() int
 	URLsWaiting() int
 	Close() error
 }
 
-// Counts are what a state has.
+// Counts are the counts of a rebuilt state.
 type Counts struct {
 	Pages          int64
 	Known, Waiting int // URLs
 }
 
-// State makes a state.
+// State rebuilds a state.
 func State(ctx context.Context, cfg Config) (Counts, error) {
 	j := *cfg.Job
 	j.Dir, j.Listener, j.Fresh, j.File, j.Moved = cfg.Into, crawl.Listener{}, false, nil, j.Moved || cfg.Moved
@@ -61,36 +61,36 @@ func State(ctx context.Context, cfg Config) (Counts, error) {
 	return b.counts, b.reenter(ctx)
 }
 
-// A rebuilding is a state that is being made.
+// A rebuilding is a rebuild in progress.
 type rebuilding struct {
 	Config
 	job           *job.Job
 	counts        Counts
 	state         *recovery.Rebuilt
-	scopeSeeds    []frontier.Item // that visits and the old state tell of
+	scopeSeeds    []frontier.Item // from visits and the old state
 	isScopeSeed   *weburl.Set
-	places        map[uint64]placed // pages, by the place of their record
-	recrawls      map[uint64]bool   // visits that were not a URL's first
-	nofollow      map[uint64]bool   // URLs that only links led to that are not to be followed
-	nofollowPages map[string]bool   // pages that ask for that in their head
+	places        map[uint64]placed // pages by location of their record
+	recrawls      map[uint64]bool   // visits after the first one of a URL
+	nofollow      map[uint64]bool   // URLs found only by nofollow links
+	nofollowPages map[string]bool   // pages with a nofollow directive
 	skipped       map[uint64]bool
-	failed        []frontier.Item // may wait
+	failed        []frontier.Item // possibly pending
 
-	last      string // id of the answer whose metadata follow
+	last      string // ID of the response whose metadata record follows
 	lastDepth int32
 }
 
-// A placed page is what pages.jsonl says of a record.
+// A placed is the data of a record from pages.jsonl.
 type placed struct {
 	depth  int32
-	digest [20]byte // of the body, without its chunks
+	digest [20]byte // of the decoded body
 }
 
 func (b *rebuilding) at(elem ...string) string {
 	return filepath.Join(append([]string{b.Into}, elem...)...)
 }
 
-// known makes the part of the state that says what was fetched or left out.
+// known writes the known URLs: fetched and excluded ones.
 func (b *rebuilding) known(ctx context.Context) (err error) {
 	cfg := seen.Config{Memory: b.job.MemoryBudget() / 4, Depths: true, Now: b.job.Crawl.Now}
 	s := b.state
@@ -117,7 +117,7 @@ func (b *rebuilding) known(ctx context.Context) (err error) {
 	return s.Write(ctx)
 }
 
-// marks are the lengths of all record files.
+// marks records the lengths of all record files.
 func (b *rebuilding) marks(context.Context) error {
 	for _, name := range []string{"pages.jsonl", "crawl.log", "text.jsonl", "fields.jsonl", "skipped.jsonl",
 		statefile.RobotsAnswersName, filepath.Join("state", "deferred"), filepath.Join("state", "roots")} {

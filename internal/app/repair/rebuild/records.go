@@ -32,11 +32,10 @@ func (b *rebuilding) eachRecord(ctx context.Context, f func(name string, rec *wa
 	})
 }
 
-// records makes known what only the answers themselves say: their digests, and by what a server is asked whether they
-// have changed.
+// records adds the data that is only in the responses: digests, and the validators for conditional requests.
 func (b *rebuilding) records(ctx context.Context) error {
 	n := 0
-	answered := map[uint64]bool{} // URLs
+	answered := map[uint64]bool{} // by URL
 	return b.eachRecord(ctx, func(name string, rec *warc.Record) error {
 		if n++; n%1000 == 0 {
 			if err := b.state.FlushIfFull(ctx); err != nil {
@@ -79,7 +78,7 @@ func (b *rebuilding) records(ctx context.Context) error {
 	})
 }
 
-// stored makes known a record that has a body, to which revisits may refer.
+// stored registers a record with a body, to which revisits may refer.
 func (b *rebuilding) stored(rec *warc.Record, digest [20]byte) error {
 	at, err := time.Parse(time.RFC3339Nano, rec.Fields["WARC-Date"])
 	if _, body, _ := bytes.Cut(rec.Block, []byte("\r\n\r\n")); err != nil || len(body) == 0 {
@@ -93,7 +92,7 @@ func (b *rebuilding) stored(rec *warc.Record, digest [20]byte) error {
 	return nil
 }
 
-// hasPageList reports whether pages.jsonl names what was fetched.
+// hasPageList reports whether fetched pages are listed in pages.jsonl.
 func (b *rebuilding) hasPageList() bool { return b.job.Writes(job.JSONL) }
 
 func isRobots(url string) bool { return strings.HasSuffix(url, "/robots.txt") }

@@ -22,7 +22,7 @@ import (
 	"kumo/internal/state/store/warc"
 )
 
-// readOldScopeSeeds takes the roots that the old state knows: a seed that could not be fetched is in no record.
+// readOldScopeSeeds reads the scope seeds of the old state: a seed that could not be fetched has no record.
 func (b *rebuilding) readOldScopeSeeds(context.Context) error {
 	whole, err := statefile.SalvageScopeSeeds(vfs.OS, b.From.Dir, b.Into)
 	if err != nil {
@@ -37,8 +37,7 @@ func (b *rebuilding) readOldScopeSeeds(context.Context) error {
 	return err
 }
 
-// lists keeps how far lists of seeds were taken in. Where seeds are lost, the lists are to be given again, from their
-// beginning.
+// lists restores the positions in files of seeds. If seeds are lost, the files must be read again from the beginning.
 func (b *rebuilding) lists(told *recovery.Salvage, whole int64) {
 	b.state.Lists = told.Lists
 	if whole >= told.ScopeSeedsLength {
@@ -47,15 +46,13 @@ func (b *rebuilding) lists(told *recovery.Salvage, whole int64) {
 	for i := range b.state.Lists {
 		l := &b.state.Lists[i]
 		l.Taken, l.Offset, l.Done = 0, 0, false
-		b.Report(fmt.Sprintf("seeds of %s are lost: give it again with --input-file", l.Name))
+		b.Report(fmt.Sprintf("seeds of %s are lost: supply it again with --input-file", l.Name))
 	}
 }
 
-// readOldState calls item with what the old journal and the old queues say of URLs that wait, as far as they can be read.
-func (b *rebuilding) readOldState(
-	item func(it frontier.Item) error,
-	root func(frontier.Item),
-) (*recovery.Salvage, error) {
+// readOldState calls item with the pending URLs of the old journal and queues, as far as they are readable.
+func (b *rebuilding) readOldState(item func(it frontier.Item) error, root func(frontier.Item)) (*recovery.Salvage,
+	error) {
 	var failed error
 	s := &recovery.Salvage{ScopeSeed: root, Item: func(it frontier.Item) { failed = errors.Join(failed, item(it)) }}
 	view := vfs.NewOverlay(vfs.OS)
@@ -75,7 +72,7 @@ func (b *rebuilding) readOldState(
 	return s, err
 }
 
-// reenter lets all that may wait in, by the way on which URLs enter a crawl.
+// reenter admits all possibly pending URLs through the crawl's regular admission.
 func (b *rebuilding) reenter(ctx context.Context) (err error) {
 	seeds, err := seeds.Parse(b.job.Seeds)
 	if err != nil {
@@ -129,14 +126,14 @@ func (b *rebuilding) feed(ctx context.Context, seeds []weburl.URL, r *crawl.Reen
 		return r.Item(ctx, &frontier.Item{URL: url, Depth: depth, Kind: page.Anchor})
 	})
 	if !whole {
-		b.Report("the URL database could not be read in whole: what it alone knew is found again by links")
+		b.Report("part of the URL database is unreadable: URLs known only there are found again by links")
 	}
 	return err
 }
 
 var sitemapLine = regexp.MustCompile(`(?im)^[ \t]*sitemap[ \t]*:[ \t]*(\S+)`)
 
-// links lets the links of a page in, by its metadata record, and the sitemaps that a robots.txt names.
+// links admits the links in a page's metadata record, and the sitemaps named in a robots.txt.
 func (b *rebuilding) links(ctx context.Context, r *crawl.Reentry, name string, rec *warc.Record) error {
 	url := rec.Fields["WARC-Target-URI"]
 	switch rec.Fields["WARC-Type"] {

@@ -10,9 +10,9 @@ import (
 	"kumo/internal/state/store/jsonl"
 )
 
-// Lost counts the visits that a repair does not keep, whatever the cause: those that crawl.log or pages.jsonl
-// listed before and do not list now, those of robots.txt and those that failed among them, and those that only had
-// records. records has, by URL, how many visits were taken out of WARC files.
+// Lost counts the visits that a repair does not keep, whatever the cause: those listed in crawl.log or pages.jsonl
+// before but not now, including those of robots.txt and failed ones, and those that only had records. records has the
+// number of visits removed from WARC files, by URL.
 func Lost(before, after string, records map[string]int64) (int64, error) {
 	type losses struct{ log, pages, records int32 }
 	byURL := map[uint64]losses{}
@@ -23,7 +23,7 @@ func Lost(before, after string, records map[string]int64) (int64, error) {
 		byURL[Key(url)] = l
 		taken += n
 	}
-	var log, pages int64 // lines that are gone, those that cannot be read among them
+	var log, pages int64 // lost lines, including unreadable ones
 	for _, side := range []struct {
 		dir string
 		n   int32
@@ -51,7 +51,7 @@ func Lost(before, after string, records map[string]int64) (int64, error) {
 		}
 	}
 	if log <= 0 && pages <= 0 && taken == 0 {
-		return 0, nil // a line that named another URL by mistake was made anew
+		return 0, nil // a line with a wrong URL was rebuilt
 	}
 	lost := int64(0)
 	for _, l := range byURL {

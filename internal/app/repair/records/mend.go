@@ -26,9 +26,9 @@ import (
 	"kumo/internal/state/store/warc"
 )
 
-// Mend writes the lines anew that visits lack whose records are whole: each of pages.jsonl, crawl.log and the index
-// says what the other two and the records say, but for a few fields. It returns how many lines it wrote. What a run did
-// not write at all stays as it is.
+// Mend rebuilds the missing lines of visits whose records are intact: a line of pages.jsonl, crawl.log or the index
+// follows from the other two and the records, except for a few fields. It returns the number of lines written. It skips
+// files that a run did not write at all.
 func Mend(dir string) (int, error) {
 	m := &mender{cleaner: cleaner{dir: dir}, listed: map[uint64]bool{}, indexed: map[uint64]bool{},
 		logged: map[uint64][]span{}}
@@ -46,9 +46,9 @@ func Mend(dir string) (int, error) {
 
 type mender struct {
 	cleaner
-	listed     map[uint64]bool   // records that pages.jsonl names
-	indexed    map[uint64]bool   // records that indexes name
-	logged     map[uint64][]span // by URL: when its visits began, in ms, and how long they took
+	listed     map[uint64]bool   // records listed in pages.jsonl
+	indexed    map[uint64]bool   // indexed records
+	logged     map[uint64][]span // by URL: begin and duration of its visits in ms
 	incomplete []*incompleteVisit
 
 	pages, log []byte
@@ -58,10 +58,10 @@ type mender struct {
 
 type incompleteVisit struct {
 	url, file, date, revisit, truncated string
-	digest                              string // that the record gives
+	digest                              string // from the record
 	offset, length                      int64
 	status                              int
-	metadataFields                      map[string]string // by its metadata record
+	metadataFields                      map[string]string // of the metadata record
 	final                               string
 	variants                            []page.Variant
 	serverIP                            netip.Addr
@@ -72,7 +72,7 @@ type incompleteVisit struct {
 	declared                            string
 }
 
-// Key is a hash of what names a thing.
+// Key returns a hash that identifies a thing by parts.
 func Key(parts ...any) uint64 {
 	h := fnv.New64a()
 	fmt.Fprintln(h, parts...)
@@ -112,7 +112,7 @@ func (m *mender) readLines() error {
 	return errors.Join(err, listErr)
 }
 
-// readRecords finds the visits in a WARC file that lack lines.
+// readRecords finds visits with missing lines in a WARC file.
 func (m *mender) readRecords(name string, _ io.ReaderAt, in *warc.Reader) error {
 	lists := true
 	var w *incompleteVisit
@@ -151,25 +151,18 @@ func (m *mender) readRecords(name string, _ io.ReaderAt, in *warc.Reader) error 
 	}
 }
 
-// visitOf is the visit of an answer, with what its record says.
+// visitOf returns the visit of a response record.
 func (m *mender) visitOf(name string, rec *warc.Record) *incompleteVisit {
 	kind := rec.Fields["WARC-Type"]
-	w := &incompleteVisit{
-		url:            rec.Fields["WARC-Target-URI"],
-		file:           name,
-		date:           rec.Fields["WARC-Date"],
-		offset:         rec.Offset,
-		length:         rec.Length,
-		truncated:      rec.Fields["WARC-Truncated"],
-		digest:         rec.Fields["WARC-Payload-Digest"],
-		status:         rec.Status(),
-		metadataFields: map[string]string{},
-	}
+	w := &incompleteVisit{url: rec.Fields["WARC-Target-URI"], file: name, date: rec.Fields["WARC-Date"],
+		offset: rec.Offset,
+		length: rec.Length, truncated: rec.Fields["WARC-Truncated"], digest: rec.Fields["WARC-Payload-Digest"],
+		status: rec.Status(), metadataFields: map[string]string{}}
 	w.serverIP, _ = netip.ParseAddr(rec.Fields["WARC-IP-Address"])
 	if kind == "revisit" {
 		w.revisit, w.truncated = rec.Fields["WARC-Refers-To-Target-URI"], ""
 		if strings.HasSuffix(rec.Fields["WARC-Profile"], "/server-not-modified") {
-			w.status = http.StatusOK // of the page that it stands for
+			w.status = http.StatusOK // of the unchanged page
 		}
 	}
 	if resp, err := rec.Response(); err == nil {
@@ -199,7 +192,7 @@ func (w *incompleteVisit) metadata(text string) {
 	}
 }
 
-// isLogged reports whether there is a line of a visit at whose time the record was written.
+// isLogged reports whether crawl.log has a visit of the URL at the time of the record.
 func (m *mender) isLogged(w *incompleteVisit) bool {
 	return slices.ContainsFunc(m.logged[Key(w.url)], func(s span) bool { return w.within(s.at, s.length) })
 }
@@ -237,12 +230,12 @@ func (m *mender) readWanted() error {
 	}))
 }
 
-// write adds the lines that can be made.
+// write adds the lines that can be rebuilt.
 func (m *mender) write() (int, error) {
 	m.index = map[string][]byte{}
 	for _, w := range m.incomplete {
 		if w.page == nil && w.entry == nil {
-			continue // nothing says when the visit began
+			continue // the begin of the visit is unknown
 		}
 		if w.noPage && w.entry != nil && !w.entry.Has("robots") {
 			m.pages = w.pageLine(m.pages)
@@ -294,40 +287,24 @@ func (m *mender) add(name string, lines []byte) error {
 	})
 }
 
-// pageLine appends the line of pages.jsonl that follows from the records and the line of crawl.log.
+// pageLine appends the line of pages.jsonl, from the records and the line of crawl.log.
 func (w *incompleteVisit) pageLine(b []byte) []byte {
 	e := w.entry
-	p := jsonl.PageLine{
-		URL:         w.url,
-		Final:       cmp.Or(w.final, w.url),
-		Status:      e.Status,
-		Time:        e.Begin,
-		Type:        e.MIME,
-		Charset:     w.metadataFields["charset"],
-		Lang:        w.metadataFields["languages"],
-		Title:       w.metadataFields["title"],
+	p := jsonl.PageLine{URL: w.url, Final: cmp.Or(w.final, w.url), Status: e.Status, Time: e.Begin, Type: e.MIME,
+		Charset: w.metadataFields["charset"], Lang: w.metadataFields["languages"], Title: w.metadataFields["title"],
 		H1:          w.metadataFields["h1"],
-		Description: w.metadataFields["description"],
-		Canonical:   w.metadataFields["canonical"],
-		HrefLang:    w.variants,
-		Bytes:       e.Size,
-		Digest:      e.Digest,
-		Depth:       strings.Count(e.Path, "L"),
-		Links:       w.links,
-		WARC:        w.file,
-		Offset:      w.offset,
-		Truncated:   w.truncated,
-		Malformed:   w.metadataFields["malformed"],
-		LinksCut:    w.metadataFields["linksCut"],
-		Revisit:     w.revisit,
-		Robots:      w.metadataFields["robots"],
-		Visit: jsonl.Visit{From: w.metadataFields["via"], NearDuplicate: w.metadataFields["nearDuplicateOf"],
-			ServerIP: w.serverIP},
-	}
+		Description: w.metadataFields["description"], Canonical: w.metadataFields["canonical"], HrefLang: w.variants,
+		Bytes:  e.Size,
+		Digest: e.Digest, Depth: strings.Count(e.Path, "L"), Links: w.links, WARC: w.file, Offset: w.offset,
+		Truncated: w.truncated, Malformed: w.metadataFields["malformed"], LinksCut: w.metadataFields["linksCut"],
+		Revisit: w.revisit,
+		Robots:  w.metadataFields["robots"], Visit: jsonl.Visit{From: w.metadataFields["via"],
+			NearDuplicate: w.metadataFields["nearDuplicateOf"],
+			ServerIP:      w.serverIP}}
 	if strings.Contains(e.Path, "M") {
 		p.Depth++
 	}
-	// which an earlier kumo did not note: they are 0 then
+	// Not recorded by older versions; the times are then 0.
 	_, _ = fmt.Sscanf(
 		w.metadataFields["exchangeTimeMs"],
 		"connect=%d firstByte=%d total=%d",

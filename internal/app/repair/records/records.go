@@ -24,16 +24,16 @@ import (
 	"kumo/internal/state/store/warc"
 )
 
-// A Drop is what is to go. Names are relative to the crawl's folder, with slashes.
+// A Drop lists entries to remove. File names are relative to the crawl's folder, with slashes.
 type Drop struct {
 	URLs   map[string]bool           // all visits of a URL
-	Places map[string]map[int64]bool // by file: records, and lines, by where they begin
+	Places map[string]map[int64]bool // records and lines by file and offset
 }
 
-// NewDrop returns a Drop of nothing.
+// NewDrop returns an empty Drop.
 func NewDrop() *Drop { return &Drop{URLs: map[string]bool{}, Places: map[string]map[int64]bool{}} }
 
-// Add lets what begins at a place go.
+// Add adds the entry at an offset of a file.
 func (d *Drop) Add(file string, offset int64) {
 	if d.Places[file] == nil {
 		d.Places[file] = map[int64]bool{}
@@ -41,14 +41,14 @@ func (d *Drop) Add(file string, offset int64) {
 	d.Places[file][offset] = true
 }
 
-// Dropped counts what went.
+// Dropped counts removed entries.
 type Dropped struct {
-	Visits map[string]int64 // by URL: visits that went with their records
+	Visits map[string]int64 // visits removed with their records, by URL
 	Lines  int64
 }
 
-// Clean lets go of what drop says, and of what cannot be read. Every WARC file in dir is a closed one. Lines that name
-// a record in a file that is not there go, too, unless moved says that it was moved on purpose.
+// Clean removes the entries in drop, and unreadable ones. All WARC files in dir must be closed. Lines on records in
+// missing files are removed, too, unless moved is true: the files were moved on purpose.
 func Clean(dir string, drop *Drop, moved bool) (Dropped, error) {
 	c := cleaner{dir: dir, drop: drop, movedAway: moved, present: map[string]bool{}, moved: map[string]map[int64]int64{}}
 	c.done.Visits = map[string]int64{}
@@ -78,9 +78,9 @@ type cleaner struct {
 	dir       string
 	drop      *Drop
 	done      Dropped
-	movedAway bool                       // WARC files that are not here were moved away
+	movedAway bool                       // missing WARC files were moved on purpose
 	present   map[string]bool            // files in the folder warc
-	moved     map[string]map[int64]int64 // by WARC file that was written anew: where the answers lie that stayed
+	moved     map[string]map[int64]int64 // old to new offsets of kept responses, by rewritten WARC file
 }
 
 func (c *cleaner) path(name string) string { return filepath.Join(c.dir, filepath.FromSlash(name)) }
@@ -94,7 +94,7 @@ type group struct {
 	bad      bool
 }
 
-// warc writes a WARC file anew if something of it goes.
+// warc rewrites a WARC file if something in it must be removed.
 func (c *cleaner) warc(name string, src io.ReaderAt, in *warc.Reader) error {
 	kept, all := c.groups(name, in)
 	stem, _, _ := strings.Cut(name, ".warc")
@@ -122,7 +122,7 @@ func (c *cleaner) warc(name string, src io.ReaderAt, in *warc.Reader) error {
 	return c.index(stem, name, moved)
 }
 
-// groups reads a file, and returns the visits that stay. all reports whether these are all that there is.
+// groups reads a file and returns the visits to keep. all reports whether nothing is removed.
 func (c *cleaner) groups(name string, in *warc.Reader) (kept []group, all bool) {
 	all = true
 	gone := c.drop.Places["warc/"+name]
@@ -145,7 +145,7 @@ func (c *cleaner) groups(name string, in *warc.Reader) (kept []group, all bool) 
 			end()
 			return kept, all
 		}
-		if rec == nil { // it may be part of the visit at hand, or begin another
+		if rec == nil { // it may belong to the current visit, or begin another
 			all = false
 			in.Skip()
 			continue
@@ -163,7 +163,7 @@ func (c *cleaner) groups(name string, in *warc.Reader) (kept []group, all bool) 
 			end()
 			g = &group{url: rec.Fields["WARC-Target-URI"], id: rec.ID(), spans: []span{{rec.Offset, rec.Length}}, bad: bad}
 		default:
-			if g == nil || rec.ResponseID() != g.id { // of a visit whose answer cannot be read
+			if g == nil || rec.ResponseID() != g.id { // of a visit whose response cannot be read
 				all = false
 				continue
 			}
@@ -177,8 +177,7 @@ func (c *cleaner) groups(name string, in *warc.Reader) (kept []group, all bool) 
 	}
 }
 
-// index writes a file's index anew: sorted, with the places where records lie now. moved is nil where all lie where
-// they lay.
+// index rewrites a file's index, sorted and with new offsets. moved is nil if no record has moved.
 func (c *cleaner) index(stem, name string, moved map[int64]int64) error {
 	file := "warc/" + stem + ".cdxj"
 	text, err := os.ReadFile(c.path(file))
@@ -215,7 +214,7 @@ func (c *cleaner) index(stem, name string, moved map[int64]int64) error {
 	return nil
 }
 
-// lines writes a file of lines anew if keep returns another line than it is given for one; nil is none.
+// lines rewrites a file of lines if keep changes any. keep returns the new line, or nil to remove it.
 func (c *cleaner) lines(name string, keep func(at int64, line []byte) []byte) error {
 	src, err := vfs.OS.Open(c.path(name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -273,7 +272,7 @@ func (c *cleaner) fields(_ int64, line []byte) []byte {
 	return c.relocate(line, f.WARC, f.Offset)
 }
 
-// relocate is a line with the place where its record lies now; nil where that is gone.
+// relocate returns the line with the new offset of its record; nil if the record was removed.
 func (c *cleaner) relocate(line []byte, warc string, offset int64) []byte {
 	if warc != "" && !c.movedAway && !c.present[warc] {
 		return nil
@@ -314,7 +313,7 @@ func (c *cleaner) skip(_ int64, line []byte) []byte {
 	return line
 }
 
-// write makes a durable file of what fill writes, in place of the one that is there.
+// write durably replaces a file with the data that fill writes.
 func (c *cleaner) write(name string, fill func(*bufio.Writer) error) error {
 	to := c.path(name)
 	tmp := to + ".tmp"

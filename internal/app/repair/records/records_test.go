@@ -58,7 +58,7 @@ func (p *patient) clean(drop *Drop) Dropped {
 	return done
 }
 
-// contents are all files.
+// contents returns the contents of all files.
 func (p *patient) contents() map[string]string {
 	p.Helper()
 	all := map[string]string{}
@@ -76,7 +76,7 @@ func (p *patient) contents() map[string]string {
 	return all
 }
 
-// listed are the URLs of a file's lines, which must lie where they say.
+// listed returns the URLs of a file's lines, whose offsets must be right.
 func (p *patient) listed(name string, places map[int64]string) (all []string) {
 	p.Helper()
 	for line := range strings.Lines(p.Text(name)) {
@@ -107,8 +107,7 @@ func (p *patient) listed(name string, places map[int64]string) (all []string) {
 	return all
 }
 
-// wantAgree wants exactly these visits in all files, at the places that their lines name, and each with all its
-// records.
+// wantAgree checks that all files have exactly these visits, with correct offsets and all records.
 func (p *patient) wantAgree(want ...string) {
 	p.Helper()
 	kinds, places := map[string]int{}, map[int64]string{}
@@ -127,7 +126,7 @@ func (p *patient) wantAgree(want ...string) {
 	}
 }
 
-// answers are the URLs of the answers that are left.
+// answers returns the URLs of the remaining responses.
 func (p *patient) answers() (all []string) {
 	for _, r := range p.Records() {
 		if r.Kind == "response" {
@@ -137,10 +136,10 @@ func (p *patient) answers() (all []string) {
 	return all
 }
 
-// What cannot be read costs the visit that it belongs to, and not the one before, which is whole.
+// An unreadable record costs its own visit, but not the previous one.
 func TestADamagedAnswerLeavesTheVisitBeforeItAlone(t *testing.T) {
 	for _, compression := range []string{"gzip", "zstd"} {
-		// which nobody misses
+		// A visit is complete without its request record.
 		for kind, want := range map[string][]string{"response": urls(0, 2, 3), "metadata": urls(0, 2, 3),
 			"request": urls(0, 1, 2, 3)} {
 			t.Run(compression+" "+kind, func(t *testing.T) {
@@ -170,14 +169,14 @@ func TestNothingIsWrittenAnewWhereAllIsWhole(t *testing.T) {
 	p.wantAgree(urls(0, 1, 2, 3)...)
 }
 
-// A URL goes from all files, and the lines of the others say where their records lie now.
+// A URL is removed from all files, and the remaining lines get the new offsets of their records.
 func TestAURLGoesFromAllFiles(t *testing.T) {
 	for _, compression := range []string{"gzip", "zstd"} {
 		p := newPatient(t, compression, 4)
 		drop := NewDrop()
 		drop.URLs[url(1)] = true
 		done := p.clean(drop)
-		// a page's, a visit's, a text's, a record's, an index's
+		// One each of pages.jsonl, crawl.log, text.jsonl, fields.jsonl and the index.
 		if done.Visits[url(1)] != 1 || len(done.Visits) != 1 || done.Lines != 5 {
 			t.Errorf("%s: %+v", compression, done)
 		}
@@ -195,14 +194,14 @@ func TestWhatBeginsAtAPlaceGoes(t *testing.T) {
 	drop.Add("crawl.log", second)
 	drop.Add(p.WARC, p.Record("response", 3).At)
 	drop.Add(p.CDXJ, 0)
-	// of the record at that place three more, by its offset
+	// Three more lines refer to the removed record by its offset.
 	if done := p.clean(drop); done.Visits[url(3)] != 1 || done.Lines != 5 {
 		t.Errorf("%+v", done)
 	}
 	if got := p.answers(); !slices.Equal(got, urls(0, 1, 2)) {
 		t.Errorf("records of %v are left", got)
 	}
-	// that the record is gone it does not know
+	// crawl.log does not refer to records, so the line of the removed record remains.
 	if log := p.Text("crawl.log"); strings.Contains(log, url(1)) || !strings.Contains(log, url(3)) {
 		t.Errorf("the log: %s", log)
 	}
@@ -223,7 +222,7 @@ func TestLinesThatCannotBeReadGo(t *testing.T) {
 	}
 }
 
-// A file that is not here takes the lines with it that name it, unless it was moved on purpose.
+// Lines that refer to a missing file are removed, unless the file was moved on purpose.
 func TestLinesOfAMissingFileGo(t *testing.T) {
 	for _, moved := range []bool{false, true} {
 		p := newPatient(t, "gzip", 3)
@@ -250,7 +249,7 @@ func TestAnIndexIsMadeSortedAgain(t *testing.T) {
 	}
 }
 
-// without is a text without the lines that have a word.
+// without returns a text without the lines that contain a word.
 func without(text, word string) string {
 	var kept strings.Builder
 	for line := range strings.Lines(text) {
@@ -261,7 +260,7 @@ func without(text, word string) string {
 	return kept.String()
 }
 
-// Each of the three lines of a visit is made of the other two and the records, as it was.
+// Each of the three lines of a visit is rebuilt, unchanged, from the other two and the records.
 func TestALineIsMadeOfTheOthers(t *testing.T) {
 	for _, compression := range []string{"gzip", "zstd"} {
 		p := newPatient(t, compression, 3)
@@ -281,7 +280,7 @@ func TestALineIsMadeOfTheOthers(t *testing.T) {
 	}
 }
 
-// Of a visit that neither list names nobody knows when it began: its index line may be made, and no more.
+// If neither list has a visit, its begin is unknown, and only its index line can be rebuilt.
 func TestOfAVisitThatNoListNamesNothingIsMade(t *testing.T) {
 	p := newPatient(t, "gzip", 3)
 	for _, name := range []string{"pages.jsonl", "crawl.log", p.CDXJ} {

@@ -10,12 +10,12 @@ import (
 	"kumo/internal/state/store/warc"
 )
 
-// IsWARC reports whether a file is a closed WARC file, by its name.
+// IsWARC reports whether a file name is that of a closed WARC file.
 func IsWARC(name string) bool {
 	return strings.HasSuffix(name, ".warc.gz") || strings.HasSuffix(name, ".warc.zst")
 }
 
-// EachWARC calls f with all closed WARC files in a crawl's folder.
+// EachWARC calls f with each closed WARC file in a crawl's folder.
 func EachWARC(dir string, f func(name string, src io.ReaderAt, in *warc.Reader) error) error {
 	names, err := vfs.OS.List(filepath.Join(dir, "warc"))
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 	"kumo/internal/state/entry"
 )
 
-// A holder knows which files are in the place.
+// A fileSet reports which files are uploaded.
 type fileSet interface{ Has(name string) bool }
 
-// places are this node's place, and those of others.
+// places returns access to the storage locations of this node and of others.
 func (l *nodeRun) places() meshnode.Places {
 	p := meshnode.Places{Timeout: l.PlaceWait, Items: readItems, Valid: exchange.IsValid}
 	if l.ReadManifest != nil {
@@ -23,7 +23,7 @@ func (l *nodeRun) places() meshnode.Places {
 			if err != nil {
 				return nil, err
 			}
-			// lines come there when a node ends: what is there says nothing of what has come since
+			// Lists are uploaded when a node ends, so an existing list may lack later lines.
 			return func(file string) bool {
 				_, is := there.Get(file)
 				return is && strings.HasPrefix(file, warcDir+"/")
@@ -32,16 +32,17 @@ func (l *nodeRun) places() meshnode.Places {
 	}
 	if has, is := l.uploader.(fileSet); is && l.ReadManifest != nil {
 		p.Own, p.Pending = l.uploader.URL(), func() []string { return l.pendingWARCs(has) }
-		p.Has = func(file string) bool { return strings.HasPrefix(file, warcDir+"/") && has.Has(file) } // as There
+		// as in ReadPlace
+		p.Has = func(file string) bool { return strings.HasPrefix(file, warcDir+"/") && has.Has(file) }
 	}
 	return p
 }
 
 const warcDir = "warc"
 
-// pendingWARCs are the WARC files that are not in the place; the one that grows, by the name that it will have.
+// pendingWARCs returns the final names of WARC files that are not uploaded, including the open one.
 func (l *nodeRun) pendingWARCs(has fileSet) (names []string) {
-	all, _ := l.disk.List(l.warcs) // none if there is no such folder yet
+	all, _ := l.disk.List(l.warcs) // empty if the folder does not exist yet
 	for _, name := range all {
 		name = warcDir + "/" + strings.TrimSuffix(name, ".open")
 		if strings.Contains(name, ".warc") && !has.Has(name) {
@@ -56,7 +57,7 @@ func readItems(data []byte) (items []item.Item, err error) {
 	return items, err
 }
 
-// atRisk tells the node of pages whose records are on this disk alone.
+// atRisk registers pages whose records are only on this disk.
 func (l *nodeRun) atRisk(ctx context.Context, pages []crawl.AtRisk) error {
 	all := make([]meshnode.AtRisk, len(pages))
 	for i, p := range pages {
@@ -65,7 +66,7 @@ func (l *nodeRun) atRisk(ctx context.Context, pages []crawl.AtRisk) error {
 	return l.mesh.AtRisk(ctx, all)
 }
 
-// Refetched is how many pages that lost nodes had fetched this process has taken in to be fetched again.
+// Refetched returns the number of pages of lost nodes that this process has accepted for another fetch.
 func (n *Node) Refetched() int64 {
 	if c := n.crawl.Load(); c != nil {
 		return c.Engine.Dispatches.Refetched()

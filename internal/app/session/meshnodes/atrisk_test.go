@@ -20,11 +20,11 @@ import (
 	"kumo/internal/lab/testmain"
 )
 
-// A mortal brings files to a place until its node dies; then it brings nothing more.
+// A mortal uploads files until its node dies.
 type mortal struct {
 	*uploads.Upload
 	die  chan struct{}
-	dead chan struct{} // closed when nothing is brought any more
+	dead chan struct{} // closed when the upload has stopped
 }
 
 func (m mortal) Start(ctx context.Context) {
@@ -50,8 +50,8 @@ func (m mortal) Finish(ctx context.Context) error {
 	}
 }
 
-// Nodes bring their files to a place. One dies with its disk, of which half has come there: the others fetch the rest
-// again, and no more; in the end the place has all that it had fetched.
+// Nodes upload their files. One dies with its disk when half of its files are uploaded. The others fetch the rest
+// again, and not more; at the end all its pages are uploaded.
 func TestWhatALostNodeHadComesToThePlace(t *testing.T) {
 	testmain.Slow(t)
 	t.Parallel()
@@ -85,7 +85,7 @@ func TestWhatALostNodeHadComesToThePlace(t *testing.T) {
 			return err == nil && info.Size() > 500
 		})
 	})
-	c.await(web.Requests() + 60) // what they know is said to be done meanwhile
+	c.await(web.Requests() + 60) // pages known to the keepers are reported as done
 	close(nodes["b"].die)
 	<-nodes["b"].dead
 	b.kill()
@@ -104,8 +104,8 @@ func TestWhatALostNodeHadComesToThePlace(t *testing.T) {
 	c.ends(nil, a, d)
 	again := a.Refetched() + d.Refetched()
 	t.Logf("b had fetched %d pages, and %d were not in the place; %d were fetched again", len(had), lost, again)
-	// What b had not said to be done is fetched as if it had never been, and not counted. Where a busy machine has a or d
-	// miss the other for a while some of their pages may be fetched again, too.
+	// Pages that b had not reported as done are fetched normally, and not counted. On a busy machine, a or d may be
+	// unreachable for a while; then some of their pages may be fetched again, too.
 	if lost == 0 || lost == len(had) || again > int64(lost+(len(had)-lost)/2) {
 		t.Error("that is not what was wanted")
 	}
@@ -118,7 +118,7 @@ func TestWhatALostNodeHadComesToThePlace(t *testing.T) {
 	}
 }
 
-// placed are the URLs in the indexes of nodes' places.
+// placed returns the URLs in the indexes of nodes' storage locations.
 func placed(t *testing.T, place, nodes string) map[string]bool {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(strings.TrimPrefix(place, "file://"), nodes, "warc", "*.cdxj"))
@@ -136,7 +136,7 @@ func placed(t *testing.T, place, nodes string) map[string]bool {
 	return all
 }
 
-// fieldsIn are the fields url of a file's lines, which end with a JSON object.
+// fieldsIn returns the fields url of a file's lines, which end with a JSON object.
 func fieldsIn(t *testing.T, file string) map[string]bool {
 	t.Helper()
 	f, err := os.Open(file)

@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	maxContacts  = 64 // nodes of earlier processes that are asked at the start
+	maxContacts  = 64 // contacts of earlier processes that are tried at the start
 	firstDial    = time.Second
 	maxDialDelay = 30 * time.Second
-	warnAfter    = 5 * time.Second   // after which people are told that no other node answers
-	aloneAfter   = mesh.DefaultAlone // after which a node goes on without others, unless Config says otherwise
+	warnAfter    = 5 * time.Second   // until the user is warned that no other node answers
+	aloneAfter   = mesh.DefaultAlone // until a node continues without others; default of Config.Alone
 )
 
-// reached is told of a node that is connected. Who knows nobody joins by way of it.
+// reached is called when a node is connected. A node without any contacts joins through it.
 func (n *Node) reached(to strategy.Node) {
 	if m := n.mesh.Load(); m != nil && m.Alone() && to.Name() != p2p.Guest {
 		m.Join(asContact(n.conn.Contact(to)))
@@ -40,7 +40,7 @@ func asContact(c p2p.Contact) overlay.Contact {
 	return overlay.Contact{Node: string(c.Node), Addrs: c.Addrs}
 }
 
-// knownNames are the names of nodes that were met in earlier processes.
+// knownNames returns the names of nodes known from earlier processes.
 func (n *Node) knownNames() (names []string) {
 	for _, c := range n.known() {
 		names = append(names, strategy.Node(c.Node).Name()+" (met before)")
@@ -48,7 +48,7 @@ func (n *Node) knownNames() (names []string) {
 	return names
 }
 
-// known are nodes that were met in earlier processes.
+// known returns the contacts known from earlier processes.
 func (n *Node) known() (all []overlay.Contact) {
 	for _, c := range n.conn.Known() {
 		if len(all) < maxContacts && c.Node.Name() != p2p.Guest {
@@ -58,9 +58,9 @@ func (n *Node) known() (all []overlay.Contact) {
 	return all
 }
 
-// join finds other nodes as long as the node knows none, until ctx ends. others: there are some, or were. If none of
-// them answers the node goes on alone after a while, as they may never come back; but one that is to join, and has
-// never heard of the crawl, waits for them.
+// join looks for other nodes while the node knows none, until ctx ends. others is true if there are, or were, some. If
+// none answers, the node continues alone after a while. A node that should join, and does not know the crawl's record,
+// waits for them instead.
 func (n *Node) join(ctx context.Context, m *meshnode.Node, others bool) {
 	begun := time.Now()
 	dialled, again := begun, firstDial
@@ -70,7 +70,7 @@ func (n *Node) join(ctx context.Context, m *meshnode.Node, others bool) {
 	}
 	for range wait.Every(ctx, time.Second) {
 		if !m.Alone() {
-			others, again = false, firstDial // those who go say so, or are found dead
+			others, again = false, firstDial // departing nodes announce it, or are found dead
 			continue
 		}
 		if len(n.Join) > 0 && time.Since(dialled) >= again {
@@ -83,9 +83,9 @@ func (n *Node) join(ctx context.Context, m *meshnode.Node, others bool) {
 		_, version := m.Crawl()
 		switch waited := time.Since(begun); {
 		case waited > n.Alone && (version > 0 || len(n.Join) == 0):
-			n.Log.Warn("none of the other nodes answers: this one goes on alone until one does")
+			n.Log.Warn("no other node answers: this one continues alone until one does")
 			m.Join()
-			m.Join(n.known()...) // which are asked again and again
+			m.Join(n.known()...) // these are retried
 			others = false
 		case waited > warnAfter && !late:
 			n.Log.Warn("no other node answers yet", "asked", strings.Join(append(n.knownNames(), n.Join...), ", "))
@@ -94,13 +94,13 @@ func (n *Node) join(ctx context.Context, m *meshnode.Node, others bool) {
 	}
 }
 
-// dial connects nodes at the addresses that a person gave, and joins by way of them.
+// dial connects to the addresses given by the user, and joins through them.
 func (n *Node) dial(ctx context.Context, m *meshnode.Node) {
 	all, err := n.conn.Dial(ctx, n.Join...)
 	if err != nil {
 		level := slog.LevelDebug
 		if errors.Is(err, p2p.ErrNotMember) && !n.rejected {
-			n.rejected, level = true, slog.LevelWarn // it stays so, which is said once
+			n.rejected, level = true, slog.LevelWarn // a permanent condition; warn once
 		}
 		n.Log.Log(ctx, level, "no other node is reached", "err", err)
 		return

@@ -26,35 +26,35 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// Config says what a node is among the others.
+// Config configures a node of a mesh crawl.
 type Config struct {
-	Name    string   // one word; that of another node may be the same
-	Address string   // where this node can be asked; may be empty
-	Join    []string // addresses of nodes; empty: this is the first one, or has met others before, or will be found
-	Backups int      // nodes that remember the URLs of a host; the same on all nodes
-	// Absent is how long nodes that do not answer are waited for where fewer than Backups are left; 0: as mesh.Config has
-	// it
+	Name    string   // a single word; need not be unique
+	Address string   // of this node's API; may be empty
+	Join    []string // addresses of nodes; empty: this is the first node, has known contacts, or will be found
+	Backups int      // number of nodes that remember a host's URLs; the same on all nodes
+	// Absent is how long to wait for failed nodes when fewer than Backups are left; 0: mesh.Config's default.
 	Absent time.Duration
-	Alone  time.Duration // after which a node goes on without those it has met; 15s
-	// Check is after how long a node is asked first whether it has what was dispatched to it; 0: as mesh.Config has it
+	Alone  time.Duration // until a node continues without its known contacts; default 15s
+	// Check is the time until a node is first asked about dispatched URLs; 0: mesh.Config's default.
 	Check time.Duration
-	// ApplySettings makes the crawl's settings, as its record has them, the job's; without any it makes those of this machine. If
-	// it is set, the node waits until there are some.
+	// ApplySettings applies the settings of the crawl's record to the job, or without any, those of this machine. If it
+	// is set, the node waits until there are settings.
 	ApplySettings func(j *job.Job, settings []settings.Setting) error
-	// Connect opens the node with the key in a folder, which it makes. It is told of nodes that are connected, and of
-	// those whose connection broke.
+	// Connect opens the node whose key is in a folder, which it creates if necessary. It calls reached for connected
+	// nodes, and lost for those whose connection broke.
 	Connect     func(ctx context.Context, dir string, reached, lost func(strategy.Node)) (Connection, error)
 	Open        session.Opener
-	NewUploader session.NewUploader // brings record files to a place; nil: they stay in the folder
-	// ReadManifest reads what is in the place of a node's record files, by its URL; nil: lost nodes are not looked after
+	NewUploader session.NewUploader // nil: record files stay in the folder
+	// ReadManifest reads the manifest of a node's storage location, by its URL; nil: lost nodes' pages are not fetched
+	// again.
 	ReadManifest func(ctx context.Context, place string) (*away.Manifest, error)
-	PlaceWait    time.Duration // for the place of a lost node that cannot be read
-	// LostAfter is after how long a node that is missed counts as lost with its disk; 0: as mesh.Config has it
+	PlaceWait    time.Duration // for the location of a lost node that cannot be read
+	// LostAfter is the time until a missing node counts as lost with its disk; 0: mesh.Config's default.
 	LostAfter time.Duration
 	Log       *slog.Logger
 }
 
-// A Connection is a node's to others: a [p2p.Messenger].
+// A Connection connects a node to others: a [p2p.Messenger].
 type Connection interface {
 	bus.Messenger
 	Node() strategy.Node
@@ -74,29 +74,29 @@ type Node struct {
 	Config
 	job       *job.Job
 	disk      vfs.FS
-	folder    *folder.Folder // nil once a session holds it
+	folder    *folder.Folder // nil once a session owns it
 	conn      Connection
 	router    meshnode.Router
-	uploader  session.Uploader              // of its record files to a place; nil: they stay in the folder
+	uploader  session.Uploader              // nil: record files stay in the folder
 	mesh      atomic.Pointer[meshnode.Node] // nil before Run
 	crawl     atomic.Pointer[session.Session]
-	changed   chan struct{} // has room for one word that the crawl's record has changed
-	leave     chan struct{} // has room for one word that the node is to leave
+	changed   chan struct{} // capacity 1: signals changes of the crawl's record
+	leave     chan struct{} // capacity 1: signals Leave
 	leaving   atomic.Bool
-	finishing atomic.Bool  // see Bringing
-	refetched atomic.Int64 // of the session that is closed
+	finishing atomic.Bool  // see Uploading
+	refetched atomic.Int64 // of the closed session
 
-	rejected bool // the nodes to join do not take this one for one of theirs, and a person was told; join's
+	rejected bool // the nodes to join rejected this one, and the user was warned; belongs to join
 }
 
-// Open takes a node's folder and connects it to others: it listens, and finds them once it runs. The caller closes the
+// Open opens a node's folder and starts to listen for connections. Run looks for other nodes. The caller closes the
 // node.
 func Open(ctx context.Context, j *job.Job, cfg Config) (_ *Node, err error) {
 	switch {
 	case j.Name == "":
 		return nil, advice.Usage("a crawl of several nodes needs a name")
 	case j.Dir == "":
-		return nil, advice.Usage("a node keeps its part of the crawl in a folder: name one")
+		return nil, advice.Usage("a node needs a folder for its part of the crawl: name one")
 	}
 	own := *j
 	cfg.Alone = cmp.Or(cfg.Alone, aloneAfter)
@@ -129,16 +129,16 @@ func Open(ctx context.Context, j *job.Job, cfg Config) (_ *Node, err error) {
 	return n, nil
 }
 
-// stateDir is where the node keeps its key, what it knows of others, and of the crawl beside URLs.
+// stateDir returns the folder of the node's key, contacts, and data on the crawl other than URLs.
 func (n *Node) stateDir() string { return n.folder.Path("state", "mesh") }
 
 func (n *Node) warn(err error) { n.Log.Warn(err.Error()) }
 
-// identity is whose the folder is; a zero one if it is nobody's yet.
+// identity returns the identity of the folder's node; zero if it has none yet.
 func (n *Node) identity() (id node.Identity, err error) {
 	if !n.folder.IsNodes() {
 		if n.folder.HasJournal() {
-			err = advice.Usage("%s has a crawl of one node alone, which cannot become a part of another: name another folder",
+			err = advice.Usage("%s has a crawl of a single machine, which cannot join another: name another folder",
 				n.job.Dir)
 		}
 		return id, err
@@ -151,7 +151,7 @@ func (n *Node) identity() (id node.Identity, err error) {
 
 func (n *Node) nodeFile() string { return n.folder.Path("state", folder.NodeFile) }
 
-// checkKey makes the folder the node's that has its key.
+// checkKey checks that the folder's node has the key of this one; a new folder gets its identity.
 func (n *Node) checkKey(id node.Identity) error {
 	self := n.conn.Node()
 	switch {
@@ -159,20 +159,20 @@ func (n *Node) checkKey(id node.Identity) error {
 		id = node.Identity{Name: self.Name(), Incarnation: string(self)[len(self.Name())+1:]}
 		return id.Save(n.disk, n.nodeFile())
 	case id.Node() != self:
-		return fmt.Errorf("the folder belongs to the node %s, whose key is gone: move it away, and start the node as a new "+
-			"one; the others have what it had to do", id.Node())
+		return fmt.Errorf("the folder belongs to the node %s, whose key is missing: move it away, and start a new "+
+			"node; the others have taken over its work", id.Node())
 	}
 	return nil
 }
 
-// Leave asks the node to give all it has to others, and to leave.
+// Leave starts the transfer of all data to other nodes.
 func (n *Node) Leave() {
 	n.leaving.Store(true)
 	wait.Wake(n.leave)
 }
 
-// Member reports whether the node knows its place among the others, and that it has it still; of one that leaves,
-// whether there is another one to whom it can give what it has.
+// Member reports whether the node has a confirmed place in the crawl or, while leaving, whether there is another node
+// to take its data.
 func (n *Node) Member() bool {
 	m := n.mesh.Load()
 	if m != nil && n.leaving.Load() {
@@ -181,16 +181,16 @@ func (n *Node) Member() bool {
 	return n.router.HasPlace()
 }
 
-// Uploading reports whether the node's part is over, and the rest of its record files is on its way to their place.
+// Uploading reports whether the node's part is over, and only the upload of its record files continues.
 func (n *Node) Uploading() bool { return n.finishing.Load() }
 
-// Session is the crawl as this node has it; nil before it takes part.
+// Session returns the node's part of the crawl; nil before it takes part.
 func (n *Node) Session() *session.Session { return n.crawl.Load() }
 
-// Addrs are addresses of this node to give to people.
+// Addrs returns addresses of this node to show to users.
 func (n *Node) Addrs() []string { return n.conn.Addrs() }
 
-// Close ends all connections, and lets the folder go.
+// Close closes all connections, and releases the folder.
 func (n *Node) Close() (err error) {
 	if n.uploader != nil {
 		err = n.uploader.Close()

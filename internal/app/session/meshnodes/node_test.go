@@ -28,7 +28,7 @@ import (
 	"kumo/internal/lab/testmain"
 )
 
-// A crew is a few nodes in one process, each with a folder of its own, that speak over loopback.
+// A crew has a few nodes in one process, each with its own folder, which communicate over loopback.
 type crew struct {
 	t    *testing.T
 	web  *synthweb.Server
@@ -61,7 +61,7 @@ type running struct {
 	ended chan error
 }
 
-// start starts a node in the folder of its name, and waits until it knows its place.
+// start starts a node in the folder with its name, and waits until it has its place.
 func (c *crew) start(name string) *running {
 	c.t.Helper()
 	r := c.open(name)
@@ -97,7 +97,7 @@ func (c *crew) open(name string) *running {
 	return r
 }
 
-// kill ends a node, and waits until its process would be gone.
+// kill ends a node abruptly, and waits until it has ended.
 func (r *running) kill() {
 	r.stop()
 	<-r.ended
@@ -131,7 +131,7 @@ func (c *crew) add(r *running, seeds ...string) {
 	}
 }
 
-// begin starts the crawl by way of a node.
+// begin starts the crawl through a node.
 func (c *crew) begin(r *running, settings map[string][]string, seeds ...string) {
 	c.t.Helper()
 	if len(seeds) > 0 {
@@ -148,10 +148,10 @@ func (c *crew) set(r *running, to desired.State) {
 	c.change(r, func(record *desired.Record) error { return record.Set(to) })
 }
 
-// ends waits until nodes have ended as they should.
+// ends waits until nodes have ended with the expected error.
 func (c *crew) ends(want error, nodes ...*running) {
 	c.t.Helper()
-	late := time.After(5 * time.Minute) // a busy machine takes its time
+	late := time.After(5 * time.Minute) // long enough for a busy machine
 	for _, r := range nodes {
 		select {
 		case err := <-r.ended:
@@ -169,7 +169,7 @@ func (c *crew) ends(want error, nodes ...*running) {
 	}
 }
 
-// wantAll checks that nothing is missing, and not much was fetched twice.
+// wantAll checks that no page is missing, and few were fetched twice.
 func (c *crew) wantAll(repeats int64) synthweb.Score {
 	c.t.Helper()
 	score := c.web.Score()
@@ -179,7 +179,7 @@ func (c *crew) wantAll(repeats int64) synthweb.Score {
 	return score
 }
 
-// slowAfter has the crawl get on slowly after so many requests, so that it is not over before what the test does then.
+// slowAfter slows the crawl down after a number of requests, so that it does not end before the test's next action.
 func (c *crew) slowAfter(requests int64) { c.web.SetDelay(requests, 2*time.Second) }
 
 // await waits for more requests than those.
@@ -188,7 +188,7 @@ func (c *crew) await(requests int64) {
 	c.eventually(fmt.Sprint("more than ", requests, " requests"), func() bool { return c.web.Requests() > requests })
 }
 
-// goOn lets it get on as it can.
+// goOn removes the slowdown.
 func (c *crew) goOn() { c.web.SetDelay(0, 0) }
 
 func slow(j *job.Job) { j.Frontier.Delay = 100 * time.Millisecond }
@@ -203,7 +203,7 @@ func TestAFolderIsOneNodes(t *testing.T) {
 		why   string
 		spoil func(dir string) error
 	}{
-		{"whose key is gone", func(dir string) error { return os.Remove(filepath.Join(dir, "state", "mesh", "key")) }},
+		{"whose key is missing", func(dir string) error { return os.Remove(filepath.Join(dir, "state", "mesh", "key")) }},
 		{"another strategy", func(dir string) error {
 			file := filepath.Join(dir, "state", "node.json")
 			if err := os.Remove(file); err != nil {
@@ -228,7 +228,7 @@ func TestAFolderIsOneNodes(t *testing.T) {
 	}
 }
 
-// Three nodes fetch all there is, once, and their folders are whole; a fourth has come in between, and remembers.
+// Three nodes fetch all pages once, and their folders are consistent. A fourth one joins in between and remembers URLs.
 func TestNodesFetchAllThereIs(t *testing.T) {
 	t.Parallel()
 	web := jobtest.Serve(t, synthweb.Clean(11, 40, 1200))
@@ -270,7 +270,7 @@ func TestACrawlIsStoppedAndGoesOn(t *testing.T) {
 	c.ends(node.ErrStopped, a, b)
 	c.slowAfter(350)
 	c.join = nil
-	a, b = c.open("a"), c.open("b") // a waits for b, whom it has met
+	a, b = c.open("a"), c.open("b") // a waits for b, which it knows
 	c.eventually("both know their places", func() bool { return a.Member() && b.Member() })
 	c.begin(a, nil)
 	c.await(350)
@@ -282,7 +282,7 @@ func TestACrawlIsStoppedAndGoesOn(t *testing.T) {
 	wantVerified(t, b.dir)
 }
 
-// A node leaves. The last one that is there cannot: it ends when it is to leave, and goes on where it was.
+// A node leaves. The last node cannot leave: it ends when asked to, and resumes later.
 func TestNodesLeave(t *testing.T) {
 	testmain.Slow(t)
 	t.Parallel()
@@ -319,7 +319,7 @@ func TestACrawlHasItsPages(t *testing.T) {
 	}
 }
 
-// A crawl is paused, seeds are added meanwhile, and all of theirs is fetched, too.
+// Seeds are added while the crawl is paused, and their pages are fetched, too.
 func TestSeedsAreAddedWhileACrawlIsPaused(t *testing.T) {
 	testmain.Slow(t)
 	t.Parallel()
@@ -366,7 +366,7 @@ func TestSettingsThatCannotBeApplied(t *testing.T) {
 	}
 	a := c.start("a")
 	c.begin(a, map[string][]string{job.OrderKey: {job.PageRank}}, "http://h.test/")
-	if line := <-refused; !strings.Contains(line, "order pagerank goes by links") {
+	if line := <-refused; !strings.Contains(line, "order pagerank needs all links to a URL") {
 		t.Error(line)
 	}
 	select {
@@ -385,7 +385,7 @@ type writerFunc func(line []byte)
 
 func (f writerFunc) Write(line []byte) (int, error) { f(line); return len(line), nil }
 
-// A node dies, and its folder is gone. What it had to do others do.
+// A node dies, and its folder is lost. The others take over its work.
 func TestANodeIsLostWithItsDisk(t *testing.T) {
 	testmain.Slow(t)
 	t.Parallel()
@@ -397,7 +397,7 @@ func TestANodeIsLostWithItsDisk(t *testing.T) {
 	c.begin(a, map[string][]string{}, web.SeedURLs()...)
 	c.await(300)
 	b.kill()
-	c.dir = t.TempDir() // nobody finds what it had
+	c.dir = t.TempDir() // its data is lost
 	b = c.start("b")
 	c.goOn()
 	c.ends(nil, a, b, d)
@@ -413,7 +413,7 @@ func wantVerified(t *testing.T, dir string) {
 	}
 }
 
-// pagesIn is how many pages a node's folder has.
+// pagesIn returns the number of pages in a node's folder.
 func pagesIn(t *testing.T, dir string) int {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(dir, "pages.jsonl"))

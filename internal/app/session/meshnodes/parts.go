@@ -23,8 +23,8 @@ func (l *nodeRun) openCrawl() error {
 	j.Memory = j.MemoryBudget() * (historyShare - 1) / historyShare
 	j.Crawl.KeepOpen, j.Crawl.Claims = true, true
 	f := l.folder
-	l.folder = nil // it is the session's, or was let go
-	// it has connections to many nodes, as a server has
+	l.folder = nil // now owned by the session, or closed
+	// It has connections to many nodes, like a server.
 	c, err := l.Open(f, j, &session.ClusterHooks{Join: l.joinEngine, Server: true})
 	if err != nil {
 		return err
@@ -50,9 +50,9 @@ func (l *nodeRun) blocked(ctx context.Context, rules []string) ([]byte, error) {
 	return c.CountBlocked(ctx, rules)
 }
 
-var errNotBegun = errors.New("this node has not begun to crawl")
+var errNotBegun = errors.New("this node has not started to crawl")
 
-// applySettings goes by the settings that the crawl's record has now, as far as they may change while it runs.
+// applySettings applies the settings of the crawl's record that may change during the run.
 func (l *nodeRun) applySettings(now map[string][]string) {
 	c := l.crawl.Load()
 	l.mu.Lock()
@@ -66,15 +66,15 @@ func (l *nodeRun) applySettings(now map[string][]string) {
 		err = c.Tune(&j)
 	}
 	if err != nil {
-		l.Log.Warn("this node does not go by the crawl's new settings", "err", err)
+		l.Log.Warn("cannot apply the crawl's new settings", "err", err)
 		return
 	}
 	l.settings = now
 }
 
-const rateWindow = 3 * time.Second // over which a rate is taken
+const rateWindow = 3 * time.Second // for computing a rate
 
-// isFull reports whether hosts wait for a place, about: some places are empty for a moment.
+// isFull reports whether hosts wait for a slot. The limit is approximate: some slots are empty for a moment.
 func (l *nodeRun) isFull() bool {
 	c := l.crawl.Load()
 	counts := c.Frontier.Counts()
@@ -96,7 +96,7 @@ func (l *nodeRun) keepPace(ctx context.Context) {
 	}
 }
 
-// figures are what others are told of the node's work.
+// figures returns the work that the node reports.
 func (l *nodeRun) figures() meshnode.Figures {
 	peers := l.conn.Stats().Peers
 	c := l.crawl.Load()
@@ -113,18 +113,18 @@ func (l *nodeRun) figures() meshnode.Figures {
 		InFlight: counts.Active}, Bytes: totals.Bytes, Peers: peers, Condition: c.Condition(time.Now())}
 }
 
-// A work is what the engine had done and had to do at a time.
+// A workSample is the engine's completed and pending work at one time.
 type workSample struct {
 	asked   int64 // URLs and robots.txt
 	waiting int
 	when    time.Time
 }
 
-// maxSpareFactor bounds how much more than it fetches a node is taken to be able to fetch.
+// maxSpareFactor limits the ratio of a node's estimated capacity to its current rate.
 const maxSpareFactor = 16
 
-// capacity is how many pages a second this node could fetch: as much more than it does as it has places for hosts left.
-// Where it has nothing to do, it is what it was.
+// capacity estimates how many pages per second this node could fetch, from its current rate and its share of free
+// slots. While it has nothing to do, the last estimate remains.
 func (l *nodeRun) capacity(rate float64, active int, busy bool) float64 {
 	places := float64(l.crawl.Load().Job.HostsAtOnce())
 	if rate > 0 && !busy {
@@ -133,14 +133,14 @@ func (l *nodeRun) capacity(rate float64, active int, busy bool) float64 {
 	switch {
 	case rate > 0:
 		l.lastCapacity = rate
-	case l.lastCapacity == 0: // nothing is known yet
+	case l.lastCapacity == 0: // no rate measured yet
 		l.lastCapacity = places / 4
 	}
 	return l.lastCapacity
 }
 
-// load is what the engine has to do, since it was asked last. It is busy where most of the time all hosts that it may
-// work on at once were under way, and others waited.
+// load returns the engine's work since the last call. It counts as busy if most of the time all host slots were in use
+// and other hosts waited.
 func (l *nodeRun) load() mesh.Load {
 	c := l.crawl.Load()
 	counts := c.Frontier.Counts()

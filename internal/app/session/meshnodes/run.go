@@ -31,8 +31,8 @@ import (
 )
 
 // Run takes part in the crawl until it is done (nil), was stopped (node.ErrStopped), the node has left (node.ErrLeft),
-// or ctx ends. A node that is to leave and knows no other one ends and keeps what it has (context.Canceled). There is a
-// report if the node came to crawl.
+// or ctx ends. A leaving node that knows no other one ends and retains its data (context.Canceled). If the node has
+// crawled, there is a report.
 func (n *Node) Run(ctx context.Context) (report *stats.Report, err error) {
 	remembered, closeHistory, err := n.openHistory()
 	if err != nil {
@@ -83,15 +83,15 @@ func (n *Node) Run(ctx context.Context) (report *stats.Report, err error) {
 	return report, err
 }
 
-// historyShare is the share of the memory that a user grants which the URL history gets, as 1/8 of it: it has as many
-// URLs as the database of known URLs on average, times the backups, but only hashes of them, and blocks that both have
-// read lie in the system's cache.
+// historyShare is the inverse of the history's share of the memory budget. The history has as many URLs as the database
+// of known URLs on average, times the backups. But it only stores hashes of them, and recently read blocks are in the
+// system's cache.
 const historyShare = 8
 
-// openHistory opens what this node remembers of URLs that others have found, and takes its share of the memory.
+// openHistory opens the history of URLs found by other nodes, with its share of the memory.
 func (n *Node) openHistory() (*history.DB, func() error, error) {
 	machine := *n.job
-	if n.ApplySettings != nil { // its memory is this machine's to say
+	if n.ApplySettings != nil { // the memory is a setting of this machine
 		if err := n.ApplySettings(&machine, nil); err != nil {
 			return nil, nil, err
 		}
@@ -108,8 +108,8 @@ func (n *Node) openHistory() (*history.DB, func() error, error) {
 	return db, func() error { return errors.Join(db.Close(), j.Close()) }, nil
 }
 
-// readLinks reads a batch of links, each under the slice of its host. Before the crawl was started nobody knows into
-// how many slices hosts are cut.
+// readLinks reads a batch of links, each with the slice of its host. Before the crawl was started, the number of slices
+// is not known.
 func (l *nodeRun) readLinks(data []byte, f func(host, key string, link []byte)) error {
 	c := l.currentSlices()
 	if c == nil {
@@ -121,7 +121,7 @@ func (l *nodeRun) readLinks(data []byte, f func(host, key string, link []byte)) 
 	)
 }
 
-// slice is the slice of a URL, of a crawl that was started.
+// slice returns the slice of a URL, once the crawl was started.
 func (l *nodeRun) slice(url string) string {
 	if c := l.currentSlices(); c != nil {
 		return c.Of(url)
@@ -129,7 +129,7 @@ func (l *nodeRun) slice(url string) string {
 	return item.HostOf(url)
 }
 
-// currentSlices is how hosts are cut; nil before the crawl was started.
+// currentSlices returns the division of hosts; nil before the crawl was started.
 func (l *nodeRun) currentSlices() *hostSlices {
 	if c := l.slices.Load(); c != nil {
 		return c
@@ -143,29 +143,29 @@ func (l *nodeRun) currentSlices() *hostSlices {
 	return c
 }
 
-// A cut is how hosts are cut, once that is known.
+// A hostSlices is the division of hosts into slices.
 type hostSlices struct{ *item.Slices }
 
 type nodeRun struct {
 	*Node
 	mesh  *meshnode.Node
 	warcs string // the folder of WARC files
-	// the loop's of mesh
+	// These belong to the loop of mesh.
 	last         workSample
-	lastCapacity float64 // pages a second
+	lastCapacity float64 // pages per second
 	slices       atomic.Pointer[hostSlices]
 
 	mu       sync.Mutex          // guards below
-	settings map[string][]string // that the crawl was opened with, or has been told of since
-	rate     float64             // pages a second, lately
-	// how often it was looked, since the last load, and found that hosts had no place
+	settings map[string][]string // in effect
+	rate     float64             // recent pages per second
+	// Samples since the last call of load, and those among them with all slots in use.
 	samples, fullSamples int
 }
 
 func (l *nodeRun) run(ctx context.Context, others bool) (report *stats.Report, err error) {
 	living, stop := context.WithCancel(ctx)
 	var beside sync.WaitGroup
-	over := make(chan error, 1) // how the node ended
+	over := make(chan error, 1) // result of the node's run
 	beside.Go(func() {
 		err := l.mesh.Run(living)
 		over <- err
@@ -183,7 +183,7 @@ func (l *nodeRun) run(ctx context.Context, others bool) (report *stats.Report, e
 	defer stop()
 	if err := l.begin(living); err != nil {
 		stop()
-		if ended := <-over; !session.IsStop(ended) { // which is why
+		if ended := <-over; !session.IsStop(ended) { // the cause
 			err = ended
 		}
 		return nil, l.ended(err)
@@ -256,7 +256,7 @@ func (l *nodeRun) awaitStart(ctx context.Context) (desired.Record, error) {
 	}
 }
 
-// endTimeout is how long an engine may take to end whose crawl is done.
+// endTimeout is how long the engine of a finished crawl may take to end.
 const endTimeout = 5 * time.Second
 
 func (l *nodeRun) work(ctx context.Context, over <-chan error) (report *stats.Report, err error) {
@@ -273,7 +273,7 @@ func (l *nodeRun) work(ctx context.Context, over <-chan error) (report *stats.Re
 		failed <- err
 	}()
 	select {
-	case err := <-failed: // the node ends with it, unless the crawl is done, and the node ends in its time
+	case err := <-failed: // the engine failed, or the crawl is done and the node ends later
 		if err != nil {
 			return report, err
 		}
@@ -281,9 +281,9 @@ func (l *nodeRun) work(ctx context.Context, over <-chan error) (report *stats.Re
 	case err = <-over:
 		err = l.ended(err)
 	}
-	// who waits for a node that leaves waits for the rest, too
+	// A leaving node is complete only after the upload.
 	l.finishing.Store(l.uploader != nil)
-	if err == nil { // nothing is left to do, and the engine was told so
+	if err == nil { // the engine was told to finish
 		defer time.AfterFunc(endTimeout, stop).Stop()
 	} else {
 		crawl.SetEndReason(node.EndReason(err))
@@ -295,7 +295,7 @@ func (l *nodeRun) work(ctx context.Context, over <-chan error) (report *stats.Re
 	return report, err
 }
 
-// ended is how a node ends, in the words that nodes of all strategies have for it.
+// ended converts the error of a mesh node to that common to all strategies.
 func (l *nodeRun) ended(err error) error {
 	switch {
 	case errors.Is(err, meshnode.ErrStopped) && errors.Is(err, policy.ErrLimit):
@@ -305,13 +305,13 @@ func (l *nodeRun) ended(err error) error {
 	case errors.Is(err, meshnode.ErrLeft):
 		return node.ErrLeft
 	case errors.Is(err, meshnode.ErrAlone):
-		l.Log.Info("no other node is known: this one keeps what it has")
+		l.Log.Info("no other node is known: this one retains its data")
 		return fmt.Errorf("%w: %w", context.Canceled, err)
 	}
 	return err
 }
 
-// An engine has the parts of a crawl's engine that a node of a mesh uses.
+// An engine combines the parts of a crawl's engine that a mesh node uses.
 type engine struct {
 	*crawl.Engine
 	*crawl.Links

@@ -12,7 +12,7 @@ import (
 	"kumo/internal/cluster/desired"
 )
 
-// awaitSettings waits until the crawl has settings, if they matter, and makes them the job's.
+// awaitSettings waits until the crawl has settings, if they are needed, and applies them to the job.
 func (m *membership) awaitSettings(ctx context.Context) error {
 	settle := m.n.ApplySettings
 	if settle == nil {
@@ -28,16 +28,16 @@ func (m *membership) awaitSettings(ctx context.Context) error {
 	return settle(m.job, settings.FromMap(r.Settings))
 }
 
-// awaitStart waits until the crawl goes on, if it was stopped or is done: then all nodes come at once, with what they
-// have ready. Who came while others are not there would take them for dead.
+// awaitStart waits until a stopped or finished crawl is started again, so that all nodes join at the same time. A node
+// that joined earlier would declare absent nodes dead.
 func (m *membership) awaitStart(ctx context.Context) (desired.Record, error) {
 	return m.await(ctx, func(r *desired.Record) bool { return r.State != desired.Stopping && r.State != desired.Done })
 }
 
-const statePollInterval = time.Second // how often
+const statePollInterval = time.Second // between two reads of the record
 
-// await waits until the crawl's record is as it should be, or says meanwhile that nodes are to end. Others see the node
-// wait.
+// await waits until is returns true for the crawl's record, or the nodes are told to end. The other nodes see that this
+// one is waiting.
 func (m *membership) await(ctx context.Context, is func(*desired.Record) bool) (desired.Record, error) {
 	var was desired.State
 	changed, stop := m.changes(ctx)
@@ -69,8 +69,8 @@ func (m *membership) await(ctx context.Context, is func(*desired.Record) bool) (
 	}
 }
 
-// changes tells when the crawl's record may have changed, until it is stopped: who waits for the start learns of it at
-// once.
+// changes returns a channel that signals changes of the crawl's record, and a function that stops the watch. It makes a
+// waiting node react at once.
 func (m *membership) changes(ctx context.Context) (changed <-chan struct{}, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	news, ended := make(chan struct{}, 1), make(chan struct{})
@@ -78,7 +78,7 @@ func (m *membership) changes(ctx context.Context) (changed <-chan struct{}, stop
 		defer close(ended)
 		err := m.bus.Watch(ctx, node.RecordKey, func(bus.Entry) { wait.Wake(news) })
 		if ctx.Err() == nil {
-			m.n.Log.Debug("the crawl's record is looked at without being told of changes", "err", err)
+			m.n.Log.Debug("cannot watch the crawl's record; polling it instead", "err", err)
 		}
 	}()
 	return news, func() { cancel(); <-ended }

@@ -17,8 +17,8 @@ import (
 	"kumo/internal/lab/testmain"
 )
 
-// A crawl that is given samples begins with them, adds its own, and tells people what it has learnt, and each node what
-// it is to do.
+// A crawl with supplied samples starts with them and adds its own. It shows the learned model to users, and assigns
+// quotas to the nodes.
 func TestACrawlLearnsRunningTimes(t *testing.T) {
 	testmain.Slow(t)
 	t.Parallel()
@@ -73,7 +73,7 @@ func TestACrawlLearnsRunningTimes(t *testing.T) {
 	jobtest.WantPerfect(t, web)
 }
 
-// A deaf strategy does not hear which hosts are wanted.
+// A deaf strategy ignores requests for hosts.
 type deaf struct{ strategy.Strategy }
 
 func (d deaf) Step(now time.Time, in []strategy.Event, out []strategy.Action) []strategy.Action {
@@ -84,7 +84,7 @@ func (d deaf) Step(now time.Time, in []strategy.Event, out []strategy.Action) []
 	return d.Strategy.Step(now, heard, out)
 }
 
-// Links to a host that is nobody's are counted over all nodes that have them.
+// Links to a host without an owner are counted over all nodes that store them.
 func TestLinksToAHostThatIsNobodys(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, jobtest.Serve(t, synthweb.Clean(17, 3, 30)))

@@ -17,8 +17,8 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// openUploader prepares what brings this life's record files to a place, if they are to go to one. A place that fails
-// ends a process that begins, so that a person sees it; one that was a member waits for it.
+// openUploader creates the uploader of this node's record files, if they have a storage location. If that fails, a new
+// node ends, so that the user sees the error; a node that was a member retries.
 func (m *membership) openUploader(ctx context.Context) (err error) {
 	if m.n.NewUploader == nil {
 		return nil
@@ -28,15 +28,15 @@ func (m *membership) openUploader(ctx context.Context) (err error) {
 		if err == nil || advice.IsUsage(err) || !m.n.home.keep.Load() {
 			return err
 		}
-		m.n.Log.Warn("this node waits for the place of its record files", "next_try_in", again, "why", err)
+		m.n.Log.Warn("waiting for the storage location of the record files", "next_try_in", again, "why", err)
 		if err := wait.For(ctx, again); err != nil {
 			return err
 		}
 	}
 }
 
-// startUpload starts the carrier when the node is a member: one that is refused leaves nothing in the place. An
-// earlier process that was one has left files to bring.
+// startUpload starts the upload once the node is a member, because a rejected node must not upload anything. If an
+// earlier process was a member, it starts at once.
 func (m *membership) startUpload(ctx context.Context) {
 	if m.upload.uploader == nil {
 		return
@@ -66,14 +66,14 @@ func (m *membership) startUpload(ctx context.Context) {
 	}()
 }
 
-// A carriage uploads a node's record files to a place, once it is decided that the node is a member.
+// A memberUpload uploads a node's record files, once it is decided that the node is a member.
 type memberUpload struct {
-	uploader session.Uploader // nil: they stay in the folder
-	begun    chan bool        // holds, after the decision, whether the carrier was started; nil: no upload
+	uploader session.Uploader // nil: record files stay in the folder
+	begun    chan bool        // contains the decision whether the upload was started; nil: no upload
 	decide   context.CancelFunc
 }
 
-// end reports whether the carrier was started. Afterwards it is never started.
+// end reports whether the upload was started. Afterwards it cannot start.
 func (c *memberUpload) end() bool {
 	if c.begun == nil {
 		return false
@@ -84,8 +84,8 @@ func (c *memberUpload) end() bool {
 	return began
 }
 
-// publishPlace tells the other nodes where the record files of this life go, before there are any: who folds what it held
-// looks there for what need not be fetched again.
+// publishPlace publishes the storage location of the node's record files before there are any. If the node fails, the
+// node that takes over looks there for pages that need not be fetched again.
 func (m *membership) publishPlace(ctx context.Context) error {
 	if m.upload.uploader == nil {
 		return nil
@@ -105,11 +105,11 @@ func (m *membership) publishPlace(ctx context.Context) error {
 	}
 }
 
-// finishUpload ends the bringing of a life that is over. One that others have given up, or that begins again, does not wait
-// for its place, and one that was never taken in has nothing to bring.
+// finishUpload finishes the upload at the end of a membership. It does not wait for the upload if the node was declared
+// dead or restarts. If the node never became a member, there is nothing to upload.
 func (m *membership) finishUpload(ctx context.Context, ended error) error {
 	defer m.n.finishing.Store(false)
-	if m.upload.uploader == nil || m.crawl == nil || !m.upload.end() { // who was never a member has nothing to bring
+	if m.upload.uploader == nil || m.crawl == nil || !m.upload.end() { // never a member
 		return ended
 	}
 	if errors.Is(ended, node.ErrLost) || errors.Is(ended, errSettings) || m.n.refused(ctx, ended) {
@@ -117,18 +117,20 @@ func (m *membership) finishUpload(ctx context.Context, ended error) error {
 		return ended
 	}
 	m.n.finishing.Store(true)
-	stays := m.removeStates(ctx) // first: who is killed while it waits for the place leaves it there for good
+	// before waiting for the upload: if the process is killed then, the state would remain there forever
+	stays := m.removeStates(ctx)
 	ended = session.FinishUpload(ctx, m.upload.uploader, ended)
-	if stays != nil { // the place may work by now
+	if stays != nil { // the storage location may work now
 		stays = m.removeStates(ctx)
 	}
 	if stays != nil {
-		m.n.Log.Warn("what the place has of this node's state stays there", "place", m.upload.uploader.URL(), "why", stays)
+		m.n.Log.Warn("cannot delete this node's state from the storage location", "place", m.upload.uploader.URL(), "why",
+			stays)
 	}
 	return ended
 }
 
-// removeStates removes what the place has of the node's state, if the log is gone that belongs to it.
+// removeStates deletes the node's uploaded state if its log was deleted.
 func (m *membership) removeStates(ctx context.Context) error {
 	c, is := m.upload.uploader.(session.StateUploader)
 	if !is || !m.dropped {
@@ -139,11 +141,11 @@ func (m *membership) removeStates(ctx context.Context) error {
 	return c.RemoveStates(ctx)
 }
 
-// Uploading reports whether the node's part is over, and the rest of its record files is on its way to their place.
+// Uploading reports whether the node's part is over, and only the upload of its record files continues.
 func (n *Node) Uploading() bool { return n.finishing.Load() }
 
-// uploadLost brings to their places what earlier lives have left in the folder that were given up, one after the other.
-// They are no part of the crawl any more, and their records are good. What fails is tried again, until ctx ends.
+// uploadLost uploads the files of earlier nodes in this folder that were declared dead, one after the other. These
+// nodes are no longer part of the crawl, but their records are valid. It retries until ctx ends.
 func (n *Node) uploadLost(ctx context.Context) {
 	if n.NewUploader == nil {
 		return
@@ -157,13 +159,13 @@ func (n *Node) uploadLost(ctx context.Context) {
 	}
 }
 
-// uploadAll tries it once, and reports whether all is there.
+// uploadAll makes one attempt, and reports whether everything is uploaded.
 func (n *Node) uploadAll(ctx context.Context) (all bool) {
 	all = true
 	for _, dir := range n.pendingUploads() {
 		if err := n.uploadEarlier(ctx, dir); err != nil {
 			all = false
-			n.Log.Warn("what an earlier life has left is not in its place yet", "folder", dir, "why", err)
+			n.Log.Warn("the files of an earlier node in this folder are not uploaded yet", "folder", dir, "why", err)
 		}
 	}
 	return all
@@ -180,18 +182,18 @@ func (n *Node) pendingUploads() (dirs []string) {
 	return dirs
 }
 
-// warnPending says at the end what nobody brings any more.
+// warnPending warns at the end about files that are not uploaded.
 func (n *Node) warnPending() {
 	if n.NewUploader == nil {
 		return
 	}
 	for _, dir := range n.pendingUploads() {
-		n.Log.Warn("files of an earlier life of this node are not in their place: they wait until it is started again",
+		n.Log.Warn("files of an earlier node in this folder are not uploaded: start the node again to upload them",
 			"folder", dir)
 	}
 }
 
-// uploadedName marks a life's folder of which all is in the place.
+// uploadedName marks the folder of an earlier node whose files are all uploaded.
 var uploadedName = filepath.Join("state", "brought")
 
 func (n *Node) uploadEarlier(ctx context.Context, dir string) (err error) {
@@ -213,14 +215,14 @@ func (n *Node) uploadEarlier(ctx context.Context, dir string) (err error) {
 	if err := c.Finish(ctx); err != nil {
 		return err
 	}
-	n.Log.Info("what an earlier life has left is in its place", "folder", dir, "place", c.URL())
+	n.Log.Info("the files of an earlier node in this folder are uploaded", "folder", dir, "place", c.URL())
 	if err := os.WriteFile(filepath.Join(dir, uploadedName), nil, 0o600); err != nil {
-		return fmt.Errorf("note that: %w", err)
+		return fmt.Errorf("record that the upload is complete: %w", err)
 	}
 	return nil
 }
 
-// deletePlace removes what the registry has of a node's place, which is gone for good.
+// deletePlace deletes the registry's entry on the storage location of a node that is gone for good.
 func deletePlace(ctx context.Context, b bus.Bus, n strategy.Node) error {
 	e, err := b.Get(ctx, node.PlaceKey(n))
 	if err != nil || e.Value == nil {

@@ -24,7 +24,7 @@ import (
 	"kumo/internal/state/transfer"
 )
 
-// failedNodes fold what dead nodes have left, each in a folder of its own, by the code with which a node recovers its
+// failedNodes recovers the state of dead nodes, each in a folder of its own, with the code by which a node recovers its
 // own state.
 type failedNodes struct {
 	disk   vfs.FS
@@ -34,34 +34,34 @@ type failedNodes struct {
 	places failedPlaces
 }
 
-// An failedState is what a dead node held.
+// A failedState is the recovered state of a dead node.
 type failedState struct {
 	dir           string
 	state         *recovery.State
 	holding       *transfer.Holding
-	hasCheckpoint bool                    // of a checkpoint
-	uploaded      func([]store.Mark) bool // whether records are in its place; nil: nobody looks whether they are gone
-	lost          *recovery.LostRecords   // nil likewise
+	hasCheckpoint bool                    // it is based on a checkpoint
+	uploaded      func([]store.Mark) bool // reports whether records are uploaded; nil: not checked
+	lost          *recovery.LostRecords   // nil: not checked
 	close         func() error
 }
 
-// stateDir has the checkpoint's files as the folder of a crawl's state does.
+// stateDir returns the folder with the checkpoint's files, laid out like a crawl's state folder.
 func (e *failedState) stateDir() string { return filepath.Join(e.dir, "state") }
 
-// partialDir has what has come of these: the next try goes on with it.
+// partialDir returns the folder of an incomplete copy of the checkpoint, which the next attempt completes.
 func (e *failedState) partialDir() string { return e.dir + ".coming" }
 
-// Recover seals a dead node's log, and reads it. It begins anew where an earlier process was broken off.
+// Recover seals and reads a dead node's log. An attempt after an interruption starts again from the beginning.
 func (s *failedNodes) Recover(ctx context.Context, dead strategy.Node) (_ driver.FailedState, err error) {
 	e := &failedState{dir: filepath.Join(s.dir, string(dead)), close: func() error { return nil }}
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("fold what %s held: %w", dead, errors.Join(err, e.Close()))
+			err = fmt.Errorf("recover the state of %s: %w", dead, errors.Join(err, e.Close()))
 		}
-		gone := func() { _ = os.RemoveAll(e.partialDir()) } // or the next process does it
+		gone := func() { _ = os.RemoveAll(e.partialDir()) } // otherwise the next process deletes it
 		if err == nil || ctx.Err() != nil {
 			gone()
-		} else { // who folds it tries again, until another does
+		} else { // this node retries until another one takes over
 			context.AfterFunc(ctx, gone)
 		}
 	}()
@@ -77,18 +77,18 @@ func (s *failedNodes) Recover(ctx context.Context, dead strategy.Node) (_ driver
 		return nil, err
 	}
 	if err = s.recover(ctx, log, e); err != nil && e.hasCheckpoint && ctx.Err() == nil {
-		s.places.Log.Warn("the checkpoint in a dead node's place came as it was brought there, and cannot be gone on "+
-			"from: its journal is read from the beginning, if the servers have that", "node", dead, "why", err)
-		unread = fmt.Errorf("the checkpoint in its place: %w", err)
-		_ = e.Close() // of what is damaged
+		s.places.Log.Warn("the checkpoint of a dead node was copied, but cannot be "+
+			"used: its journal is read from the beginning, if the servers still have it", "node", dead, "why", err)
+		unread = fmt.Errorf("its checkpoint: %w", err)
+		_ = e.Close() // of the damaged checkpoint
 		if err = os.RemoveAll(e.dir); err == nil {
 			err = s.recover(ctx, log, e)
 		}
 	}
 	if errors.Is(err, journal.ErrDropped) || unread != nil && errors.Is(err, stream.ErrDamaged) {
-		err = fmt.Errorf("what waited there and what is known of its hosts cannot be had, and its hosts wait: the "+
-			"servers have its journal only behind what its checkpoint has, and no checkpoint that fits can be read in its "+
-			"place: %w",
+		err = fmt.Errorf("the queues of the dead node cannot be recovered, so its hosts wait: the "+
+			"servers only have the part of its journal after its checkpoint, and no matching checkpoint can be read from its "+
+			"storage location: %w",
 			errors.Join(unread, err))
 	}
 	if err != nil {
@@ -98,7 +98,7 @@ func (s *failedNodes) Recover(ctx context.Context, dead strategy.Node) (_ driver
 	return e, nil
 }
 
-// recover makes of what was copied, if anything was, and of the log what the dead node held.
+// recover rebuilds the dead node's state from its copied checkpoint, if there is one, and the log.
 func (s *failedNodes) recover(ctx context.Context, log *replicatedLog, e *failedState) error {
 	if e.uploaded != nil {
 		e.lost = &recovery.LostRecords{Disk: s.disk, File: filepath.Join(e.dir, "again"), Safe: e.uploaded}
@@ -114,8 +114,8 @@ func (s *failedNodes) recover(ctx context.Context, log *replicatedLog, e *failed
 	return err
 }
 
-// views are those of the checkpoint that was copied, or empty. The dead node's records are not this one's to refer to,
-// so digests are not kept.
+// views opens the views of the copied checkpoint, or empty ones. Digests are not kept, because this node cannot refer
+// to the dead node's records.
 func (s *failedNodes) views(e *failedState) (v recovery.Views, err error) {
 	memory := s.memory()
 	db, err := seen.Open(s.disk, filepath.Join(e.stateDir(), "seen"), seen.Config{Memory: memory / 2,
@@ -135,11 +135,11 @@ func (s *failedNodes) views(e *failedState) (v recovery.Views, err error) {
 	return recovery.Views{Seen: db, Digests: noDigests{}, Frontier: f, Abandoned: abandoned, Note: note}, nil
 }
 
-// memory is what folding may take, beside what the node itself does: half of it for the URL database, a quarter each
-// for the frontier and for what waits until it goes there.
+// memory returns the additional memory for a recovery: half is for the URL database, a quarter each for the frontier
+// and for URLs on their way to it.
 func (s *failedNodes) memory() int64 { return s.job.MemoryBudget() / 4 }
 
-// DeleteLog removes the log of a node whose estate is done with, and what its place has of its state.
+// DeleteLog deletes the log and the uploaded state of a node whose recovery is complete.
 func (s *failedNodes) DeleteLog(ctx context.Context, dead strategy.Node) error {
 	if err := s.bus.Drop(ctx, logOf(dead)); err != nil {
 		return err
@@ -147,7 +147,7 @@ func (s *failedNodes) DeleteLog(ctx context.Context, dead strategy.Node) error {
 	if err := s.places.dropState(ctx, dead); err != nil {
 		return err
 	}
-	return deletePlace(ctx, s.bus, dead) // last: it says where to look
+	return deletePlace(ctx, s.bus, dead) // last, because it has the location
 }
 
 func (e *failedState) Received() []member.Transfer  { return e.state.Arrived() }
@@ -161,7 +161,7 @@ func (e *failedState) Export(owner func(host string) strategy.Node) (driver.Expo
 
 func (e *failedState) OutboxLinks(f func(data []byte) error) error { return e.state.Links.Batches(f) }
 
-// Close removes what is on the disk.
+// Close deletes the files on disk.
 func (e *failedState) Close() error {
 	err := errors.Join(e.close(), e.lost.Close())
 	e.close, e.lost = func() error { return nil }, nil
@@ -176,7 +176,7 @@ type noDigests struct{}
 func (noDigests) Put([20]byte, seen.Ref)               {}
 func (noDigests) Get([20]byte) (seen.Ref, bool, error) { return seen.Ref{}, false, nil }
 
-// replicatedLog is a journal as a log has it: to be replayed, and for nothing else.
+// A replicatedLog is a read-only journal in a log of the bus.
 type replicatedLog struct {
 	ctx context.Context
 	bus bus.Bus
@@ -186,14 +186,14 @@ type replicatedLog struct {
 
 var _ journal.Journal = (*replicatedLog)(nil)
 
-var errReadOnlyLog = errors.New("a log is not a journal to write to")
+var errReadOnlyLog = errors.New("the journal of a dead node is read-only")
 
 func (s *replicatedLog) Append([]byte) error         { return errReadOnlyLog }
 func (s *replicatedLog) End() journal.Position       { return s.end }
 func (s *replicatedLog) Drop(journal.Position) error { return errReadOnlyLog }
 func (s *replicatedLog) Close() error                { return nil }
 
-// Replay calls f with all batches behind from, and with those before that the log still has.
+// Replay calls f with all batches after from, and with earlier ones that are still in the log.
 func (s *replicatedLog) Replay(from journal.Position, f func([]byte, journal.Position) error) error {
 	at := from
 	err := stream.Replay(s.ctx, s.bus, s.log, from, func(data []byte, end journal.Position) error {
@@ -201,7 +201,7 @@ func (s *replicatedLog) Replay(from journal.Position, f func([]byte, journal.Pos
 		return f(data, end)
 	})
 	if err == nil && at < s.end {
-		err = fmt.Errorf("%w: it is closed at %x, and ends at %x", stream.ErrDamaged, uint64(s.end), uint64(at))
+		err = fmt.Errorf("%w: it was sealed at %x, but ends at %x", stream.ErrDamaged, uint64(s.end), uint64(at))
 	}
 	return err
 }

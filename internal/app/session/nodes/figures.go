@@ -11,7 +11,7 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// A pace is the rate at which a node fetches pages, in pages a second.
+// A pace is the rate of fetched pages per second.
 type pace struct {
 	mu    sync.Mutex // guards below
 	pages int64
@@ -19,7 +19,7 @@ type pace struct {
 	rate  float64
 }
 
-// lastHeard returns the rate, given the number of pages fetched until now.
+// at returns the rate, given the number of pages fetched until now.
 func (p *pace) at(now time.Time, pages int64) float64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -33,7 +33,7 @@ func (p *pace) at(now time.Time, pages int64) float64 {
 	return p.rate
 }
 
-// figures are what others are told of the node's work.
+// figures returns the work that the node reports.
 func (m *membership) figures() node.Figures {
 	c := m.crawl
 	pages, counts := c.Stats.Pages(), c.Frontier.Counts()
@@ -51,19 +51,19 @@ func (m *membership) figures() node.Figures {
 	return f
 }
 
-// busy is which share of the node's places so many requests take.
+// busy returns the share of the node's host slots in use.
 func (m *membership) busy(inFlight int) float64 {
 	return float64(inFlight) / float64(max(m.crawl.Job.Frontier.Hosts, 1))
 }
 
-const rateWindow = 3 * time.Second // over which a rate is taken
+const rateWindow = 3 * time.Second // for computing a rate
 
-// A meter counts the bytes that a node gives to its bus: what a page costs the network, before what the bus itself
-// adds.
+// A meter counts the bytes that a node passes to its bus: the network cost of the crawl, without the overhead of the
+// bus.
 type meter struct {
 	bus.Bus
 	sent   atomic.Int64 // messages to other nodes
-	logged atomic.Int64 // entries of logs
+	logged atomic.Int64 // log entries
 	put    atomic.Int64 // values of the registry
 }
 

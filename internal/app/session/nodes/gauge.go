@@ -15,22 +15,21 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// A gauge says what the node has done since it began, and what its machine has, as it is now. It is used by the node's
-// loop.
+// A gauge measures the node's work since its start, and the machine's current resources. It belongs to the node's loop.
 type gauge struct {
-	limits   *machine.Limits // nil: nobody asks what the machine has
-	diskMbps float64         // megabits a second that its disk takes; 0: not known
+	limits   *machine.Limits // nil: not needed
+	diskMbps float64         // write speed of the disk in megabits per second; 0: unknown
 	line     machine.BandwidthMeter
 	figures  machine.Resources
-	read     time.Time // when limits were
+	read     time.Time // time of figures
 	before   machine.Usage
-	pages    int64 // before, too
+	pages    int64 // at the start
 }
 
-// limitsInterval is how often limits are read again.
+// limitsInterval is the interval between two reads of the limits.
 const limitsInterval = 10 * time.Second
 
-// look takes in what was done by now, and says what the machine has.
+// measure adds the work done by now, and returns the machine's resources.
 func (g *gauge) measure(now time.Time, u machine.Usage) strategy.Machine {
 	if g.limits == nil {
 		return strategy.Machine{}
@@ -40,7 +39,7 @@ func (g *gauge) measure(now time.Time, u machine.Usage) strategy.Machine {
 	}
 	f := g.figures
 	g.line.Observe(now, u, f.Cores)
-	if measured := g.line.Mbps(); measured > 0 { // a fast card says nothing of the line behind it
+	if measured := g.line.Mbps(); measured > 0 { // more accurate than the speed of the network card
 		f.NetworkMbps = measured
 	}
 	if f.DiskMbps == 0 {
@@ -58,7 +57,7 @@ func (m *membership) work() node.Work {
 		Bytes: u.Bytes, CPU: u.CPU, Machine: m.gauge.measure(time.Now(), u)}
 }
 
-// openGauge begins to count. The disk is measured, if that was not done lately.
+// openGauge starts the measurement. It measures the disk unless there is a recent result.
 func (m *membership) openGauge() {
 	if m.n.Limits != nil {
 		m.gauge.limits = m.n.Limits(m.job.Dir)
@@ -66,22 +65,22 @@ func (m *membership) openGauge() {
 			m.gauge.diskMbps = writeSpeed(m.folder, time.Now(), m.n.warn)
 		}
 	}
-	t := m.crawl.Stats.Totals() // earlier processes'
+	t := m.crawl.Stats.Totals() // of earlier processes
 	m.gauge.pages = t.Pages
 	m.gauge.before = machine.Usage{Bytes: t.Bytes, CPU: machine.CPUTime()}
 }
 
-// A measured is what a folder's disk takes, as the folder keeps it.
+// A diskMeasurement is the stored write speed of a folder's disk.
 type diskMeasurement struct {
-	Mbps float64   `json:"mbps"` // megabits a second
+	Mbps float64   `json:"mbps"` // megabits per second
 	Time time.Time `json:"time"`
 }
 
-// measurementTTL is how long a measurement is good.
+// measurementTTL is how long a measurement is valid.
 const measurementTTL = 24 * time.Hour
 
-// writeSpeed is how many megabits a second a folder's disk takes; 0 if that is not known, which warn is told why. It
-// takes some two seconds, once a day.
+// writeSpeed returns the write speed of a folder's disk in megabits per second; 0 if it is unknown, with a warning. A
+// measurement takes about two seconds, once a day.
 func writeSpeed(f *folder.Folder, now time.Time, warn func(error)) float64 {
 	file := f.Path("state", "disk.json")
 	if was, err := readMeasurement(f.Disk, file); err == nil && now.Sub(was.Time).Abs() < measurementTTL {
@@ -93,7 +92,7 @@ func writeSpeed(f *folder.Folder, now time.Time, warn func(error)) float64 {
 		err = vfs.Replace(f.Disk, file, append(data, '\n'))
 	}
 	if err != nil {
-		warn(fmt.Errorf("it is not known how fast the disk is: %w", err))
+		warn(fmt.Errorf("measure the disk's write speed: %w", err))
 	}
 	return mbps
 }
@@ -108,7 +107,7 @@ func readMeasurement(disk vfs.FS, file string) (was diskMeasurement, err error) 
 }
 
 func measure(disk vfs.FS, file string) (mbps float64, err error) {
-	if err := disk.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) { // of a process that died
+	if err := disk.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) { // left by a process that died
 		return 0, err
 	}
 	f, err := disk.Append(file)

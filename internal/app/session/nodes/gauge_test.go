@@ -21,7 +21,7 @@ import (
 	"kumo/internal/lab/testmain"
 )
 
-// A witness is a strategy that keeps the loads that it is told of its node.
+// A witness is a strategy that records its node's loads.
 type witness struct {
 	strategy.Strategy
 	mu    *sync.Mutex
@@ -39,7 +39,7 @@ func (w witness) Step(now time.Time, in []strategy.Event, out []strategy.Action)
 	return w.Strategy.Step(now, in, out)
 }
 
-// A node's strategy is told what was done since its process began, and what its machine has.
+// A node's strategy receives the work since the process started, and the machine's resources.
 func TestAStrategyIsToldWhatANodeHasDone(t *testing.T) {
 	testmain.Slow(t)
 	t.Parallel()
@@ -102,7 +102,7 @@ func TestTheDiskIsMeasuredOnceADay(t *testing.T) {
 	if first <= 0 || warned != nil {
 		t.Fatalf("%v Mb/s, %v", first, warned)
 	}
-	disk.SetRoom(0) // what is measured now fails
+	disk.SetRoom(0) // a new measurement would fail
 	if again := writeSpeed(f, now.Add(23*time.Hour), warn); again != first || warned != nil {
 		t.Errorf("%v Mb/s, and then %v, %v", first, again, warned)
 	}
@@ -120,7 +120,7 @@ func TestTheDiskIsMeasuredOnceADay(t *testing.T) {
 	}
 }
 
-// A line that was the limit says more than the card; a limit that was set, more than the disk.
+// A measured network limit takes precedence over the card's speed, and a configured disk limit over the measured one.
 func TestWhatAMachineHas(t *testing.T) {
 	g := gauge{limits: machine.NewLimits(t.TempDir()), diskMbps: 800}
 	g.read, g.figures = time.Unix(1e9, 0), machine.Resources{Cores: 4, NetworkMbps: 1000}
@@ -128,7 +128,7 @@ func TestWhatAMachineHas(t *testing.T) {
 		t.Errorf("%+v", m)
 	}
 	g.figures.DiskMbps = 8
-	for second := range 60 { // 2 Mb/s, with all places taken
+	for second := range 60 { // 2 Mb/s, with all slots in use
 		g.read = g.read.Add(time.Second)
 		m := g.measure(g.read, machine.Usage{Bytes: int64(second) * 250_000, Busy: 1})
 		if second > 30 && m != (strategy.Machine{Cores: 4, NetworkMbps: 2, DiskMbps: 8}) {

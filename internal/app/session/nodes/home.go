@@ -13,12 +13,12 @@ import (
 	"kumo/internal/content/policy"
 )
 
-// A home is where a node's folder is to be. What a node has made there that was never taken in is removed again.
+// A nodeFolder is the location of a node's folder. If the node never becomes a member, its files there are deleted.
 type nodeFolder struct {
 	dir           string
-	created       bool        // there was nothing before this process
-	createdParent string      // the folder that the folder is in, if that was not there, either
-	keep          atomic.Bool // the node is, or was, a member: what it has is worth keeping
+	created       bool        // did not exist before this process
+	createdParent string      // the parent folder, if it did not exist either
+	keep          atomic.Bool // the node is, or was, a member, so its data must be kept
 }
 
 func findHome(dir string) *nodeFolder {
@@ -33,7 +33,7 @@ func findHome(dir string) *nodeFolder {
 	return h
 }
 
-// clear removes what this process has made, but for the folders named.
+// clear deletes the files of this process, except the given folder.
 func (h *nodeFolder) clear(but ...string) error {
 	if !h.created {
 		return nil
@@ -41,7 +41,7 @@ func (h *nodeFolder) clear(but ...string) error {
 	if len(but) == 0 {
 		err := os.RemoveAll(h.dir)
 		if h.createdParent != "" {
-			_ = os.Remove(h.createdParent) // unless somebody else has put something there
+			_ = os.Remove(h.createdParent) // fails if it has other files
 		}
 		return err
 	}
@@ -57,8 +57,7 @@ func (h *nodeFolder) clear(but ...string) error {
 	return err
 }
 
-// clear removes what a node has made that was refused. Its server, if it runs one, has a part of what the nodes share,
-// and keeps it.
+// clear deletes the files of a rejected node. The node's server, if it runs one, keeps its part of the cluster's data.
 func (n *Node) clear() error {
 	if n.cluster.Address() != "" {
 		return n.home.clear(n.ServerDir)
@@ -66,18 +65,18 @@ func (n *Node) clear() error {
 	return n.home.clear()
 }
 
-// refused reports whether a node ends that was never taken in, for a reason that it did not choose.
+// refused reports whether a node ended that was never a member, for a reason other than a request to end.
 func (n *Node) refused(ctx context.Context, err error) bool {
 	return err != nil && ctx.Err() == nil && !n.leaving.Load() && !n.home.keep.Load() && !isEnd(err)
 }
 
-// isEnd reports whether a node ended as it was told to, or can begin again as another one.
+// isEnd reports whether a node ended as requested, or can restart as another one.
 func isEnd(err error) bool {
 	return errors.Is(err, node.ErrStopped) || errors.Is(err, node.ErrLeft) || errors.Is(err, node.ErrLost) ||
 		errors.Is(err, policy.ErrLimit)
 }
 
-// moveAside moves what a node had that lost its place out of the way.
+// moveAside moves the files of a node that lost its place into a subfolder.
 func (n *Node) moveAside(ctx context.Context) (err error) {
 	f, err := folder.Open(ctx, n.disk, n.job.Dir, folder.Options{Warn: n.warn})
 	if err != nil {
@@ -91,5 +90,5 @@ func (n *Node) moveAside(ctx context.Context) (err error) {
 	return f.MoveAside(lostFolder(id.Incarnation))
 }
 
-// lostFolder is where the folder keeps what nodes had that lost their place.
+// lostFolder returns the subfolder for the files of a node that lost its place.
 func lostFolder(life string) string { return filepath.Join("lost", life) }

@@ -32,21 +32,21 @@ import (
 	"kumo/internal/state/journal/stream"
 )
 
-// A history is all that a node has written to where it outlives its machine, in one order: a kill leaves its beginning.
+// A history is all data that a node has written outside its machine, in order. After a kill, a beginning of it remains.
 type history struct {
 	mu    sync.Mutex
 	steps []deed
 }
 
-// A deed is a file that was written into the place, or removed, or an entry of the node's log, or a cut of that.
+// A deed is a write or a removal of an uploaded file, an entry of the node's log, or a truncation of the log.
 type deed struct {
 	file   string
-	data   []byte // nil: it is removed
-	number uint64 // of the entry; 0: none
+	data   []byte // nil: removed
+	number uint64 // of the log entry; 0: none
 	cut    uint64
 }
 
-// A toldPlace keeps what is written.
+// A toldPlace records writes.
 type toldPlace struct {
 	place.Place
 	h *history
@@ -83,7 +83,7 @@ func (p *toldPlace) Remove(ctx context.Context, name string) error {
 	return p.Place.Remove(ctx, name)
 }
 
-// A toldBus keeps what is written to logs of journals.
+// A toldBus records writes to logs of journals.
 type toldBus struct {
 	bus.Bus
 	h *history
@@ -121,13 +121,13 @@ func (c toldConnection) Join(n strategy.Node) (bus.Bus, error) {
 	return &toldBus{b, c.h}, err
 }
 
-// A deadBus has a dead node's log, and the registry's word of its place.
+// A deadBus has a dead node's log, and the registry's entry on its storage location.
 type deadBus struct {
 	bus.Bus
 	all   []deed
 	seals []deed
 	cut   uint64
-	short int // entries that are not told at the end
+	short int // missing entries at the end
 }
 
 func (b *deadBus) Get(context.Context, string) (bus.Entry, error) {
@@ -161,7 +161,7 @@ func (b *deadBus) Read(_ context.Context, _ string, after uint64, f func(uint64,
 	return nil
 }
 
-// A readPlace keeps which files were read.
+// A readPlace records which files were read.
 type readPlace struct {
 	place.Place
 	opened []string
@@ -172,13 +172,13 @@ func (p *readPlace) Open(ctx context.Context, name string, offset, length int64)
 	return p.Place.Open(ctx, name, offset, length)
 }
 
-// A dead node's place and log, at some moment of its life.
+// A remains is a dead node's storage location and log at some time of its life.
 type remains struct {
 	t   *testing.T
-	cfg Config // of who folds them
+	cfg Config // of the recovering node
 	job *job.Job
 	at  *readPlace
-	dir string // of the place
+	dir string // of the storage location
 	log []deed
 	cut uint64
 }
@@ -202,7 +202,7 @@ func (r *remains) take(d *deed) {
 	}
 }
 
-// stateDir is who folds them: with a log that is whole and without a checkpoint, or as they are.
+// folder returns the recovering node's failedNodes: with the whole log and no checkpoint, or with the actual ones.
 func (r *remains) folder(whole bool) *failedNodes {
 	b, n := &deadBus{all: r.log, cut: r.cut}, &Node{Config: r.cfg}
 	if whole {
@@ -212,7 +212,7 @@ func (r *remains) folder(whole bool) *failedNodes {
 		places: failedPlaces{Node: n, bus: b}}
 }
 
-// fold recovers what the node held, from its checkpoint and the rest of its log or, to compare, from all of its log.
+// fold recovers the node's data from its checkpoint and the rest of its log or, for comparison, from its whole log.
 func (r *remains) fold(whole bool) (waits, known []string) {
 	r.t.Helper()
 	return r.foldBy(r.folder(whole))
@@ -241,8 +241,8 @@ func (r *remains) foldBy(s *failedNodes) (waits, known []string) {
 	return waits, known
 }
 
-// Whatever of a node's checkpoints has come to its place when it is killed, who folds it has all that waited there and
-// was known, and fetches again what has no record: just as from a journal that nobody has cut.
+// Whichever part of a node's checkpoints is uploaded when the node is killed, the recovery restores all pending and
+// known URLs, and fetches pages without a record again, just as from an untruncated journal.
 func TestAKillAtAnyMomentOfACheckpointThatGoesToThePlace(t *testing.T) {
 	t.Parallel()
 	seed := rand.Uint64()
@@ -340,7 +340,7 @@ func TestAKillAtAnyMomentOfACheckpointThatGoesToThePlace(t *testing.T) {
 	}
 }
 
-// tooShort has the log be told without its last batches, as a server does that lags behind: that is not taken for all.
+// tooShort omits the last batches of the log, as a lagging server does. The recovery must detect this.
 func (r *remains) tooShort() {
 	r.t.Helper()
 	s := r.folder(true)
@@ -350,8 +350,8 @@ func (r *remains) tooShort() {
 	}
 }
 
-// unreadable has the checkpoint be one that cannot be read, with a log that goes no further back: that is said, nothing
-// is taken for all there was, and nothing is lost by it.
+// unreadable has an unreadable checkpoint, and a log that begins after it. The recovery must report this, without
+// taking the rest for complete or losing data.
 func (r *remains) unreadable() {
 	r.t.Helper()
 	want, _ := r.fold(false)
@@ -371,7 +371,8 @@ func (r *remains) unreadable() {
 	}
 	s := r.folder(false)
 	if _, err := s.Recover(r.t.Context(), "a~dead"); !errors.Is(err, journal.ErrDropped) ||
-		!strings.Contains(err.Error(), "what waited there") || !strings.Contains(err.Error(), "frontier/checkpoint") {
+		!strings.Contains(err.Error(), "the queues of the dead node cannot be recovered") ||
+		!strings.Contains(err.Error(), "frontier/checkpoint") {
 		r.t.Errorf("with a checkpoint that cannot be read: %v", err)
 	}
 	for name, text := range whole {
@@ -394,8 +395,8 @@ func (r *remains) unreadable() {
 	}
 }
 
-// spoilt has the checkpoint be one that comes as it was brought, and cannot be opened: what the node held is taken from
-// its log alone where that goes back to its beginning, and both are said where it does not.
+// spoilt has a checkpoint that is copied correctly, but cannot be opened. The recovery uses only the log if it is
+// complete, and otherwise reports both problems.
 func (r *remains) spoilt() {
 	r.t.Helper()
 	wantWaits, wantKnown := r.fold(true)
@@ -424,7 +425,7 @@ func (r *remains) spoilt() {
 		r.t.Errorf("%d wait and %d are known, want %d and %d", len(waits), len(known), len(wantWaits), len(wantKnown))
 	}
 	if _, err := r.folder(false).Recover(r.t.Context(), "a~dead"); !errors.Is(err, journal.ErrDropped) ||
-		!strings.Contains(err.Error(), "the checkpoint in its place: ") {
+		!strings.Contains(err.Error(), "its checkpoint: ") {
 		r.t.Errorf("with a log that is cut: %v", err)
 	}
 }
@@ -433,7 +434,7 @@ func isStateFile(name string) bool {
 	return strings.HasPrefix(name, away.StateDir+"/") && !strings.HasSuffix(name, ".json")
 }
 
-// missing are up to three of want that got has not.
+// missing returns up to three elements of want that are not in got.
 func missing(got, want []string) (some []string) {
 	for _, s := range want {
 		if _, is := slices.BinarySearch(got, s); !is && len(some) < 3 {

@@ -13,28 +13,28 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// maxCounters is how many members count: the first ones of the table. More than one does, so that what a dead one has
-// counted is not forgotten.
+// maxCounters is the number of counting members, the first ones of the table. There are several, so that the counts of
+// a dead one are not lost.
 const maxCounters = 3
 
-// A counter adds up the pages of all nodes, as their leases tell them. It keeps the pages of those that go in the
-// registry's totals, and stops the crawl when there are enough. The first members of the table do it. It is as exact as
-// leases are young: a few seconds' pages too many are fetched.
+// A counter sums up the pages of all nodes, from their leases. It saves the counts of departed nodes in the registry's
+// totals, and stops the crawl at its page limit. The first members of the table run it. Leases are a few seconds old,
+// so the crawl exceeds the limit accordingly.
 type counter struct {
 	m        *membership
 	limit    atomic.Int64  // 0: none
-	kick     chan struct{} // the table is another one: the leases of who has gone are removed once all is settled
-	last     node.Pages    // what the leases told the last time; nil: nothing yet
+	kick     chan struct{} // signals a new table: leases of departed nodes are deleted soon after
+	last     node.Pages    // counts of the last leases; nil: none yet
 	listener listener
 
 	mu           sync.Mutex                 // guards below
 	memberSet    map[strategy.Node]struct{} // members
-	order        []strategy.Node            // of them, as the table has it: the first counters
-	place        int                        // of this node among them; -1: none
-	settledSince time.Time                  // since when no host is on its way from one to another; zero: some are
+	order        []strategy.Node            // the first maxCounters members in the table
+	place        int                        // this node's index in the table; -1: none
+	settledSince time.Time                  // time since when no host is moving; zero: some are
 }
 
-// start has the pages counted until ctx ends; then the channel is closed.
+// start starts counting until ctx ends; then the channel is closed.
 func (c *counter) start(ctx context.Context) <-chan struct{} {
 	ended := make(chan struct{})
 	var both sync.WaitGroup
@@ -55,7 +55,7 @@ func (c *counter) watch(ctx context.Context) {
 		}
 	})
 	if ctx.Err() == nil {
-		c.m.n.warn(err) // of a bus that is closed, which ends the node, too
+		c.m.n.warn(err) // the bus is closed, which also ends the node
 	}
 }
 
@@ -86,7 +86,7 @@ func (c *counter) members() (stays map[strategy.Node]struct{}, place int, whole 
 	return c.memberSet, c.place, !c.settledSince.IsZero() && time.Since(c.settledSince) > quietBeats*c.m.n.Timing.Beat
 }
 
-// quietBeats is after how many beats of an epoch that is settled the leases tell of nothing before it.
+// quietBeats is the number of beats in a settled epoch after which no lease is from an earlier one.
 const quietBeats = 3
 
 func (c *counter) run(ctx context.Context) {
@@ -105,12 +105,12 @@ func (c *counter) run(ctx context.Context) {
 			continue
 		}
 		if err := c.count(ctx, stays, place == 0); err != nil && ctx.Err() == nil {
-			c.m.n.Log.Debug("the pages of all nodes are not counted", "err", err)
+			c.m.n.Log.Debug("cannot count the pages of all nodes", "err", err)
 		}
 	}
 }
 
-// look adds up. The first of the members notes who has gone, and stops the crawl if that is enough.
+// count sums up the pages. The first member saves the counts of departed nodes, and stops the crawl at its limit.
 func (c *counter) count(ctx context.Context, stays map[strategy.Node]struct{}, first bool) error {
 	leases, err := node.Control{Registry: c.m.bus}.Leases(ctx)
 	if err != nil {
@@ -135,7 +135,7 @@ func (c *counter) count(ctx context.Context, stays map[strategy.Node]struct{}, f
 		}
 	}
 	for n, pages := range now {
-		if _, stay := stays[n]; !stay && pages > 0 { // its lease may be gone at the next look
+		if _, stay := stays[n]; !stay && pages > 0 { // its lease may be gone next time
 			gone[n] = pages
 		}
 	}
@@ -146,10 +146,10 @@ func (c *counter) count(ctx context.Context, stays map[strategy.Node]struct{}, f
 	totals := node.Totals{Registry: c.m.bus}
 	before, err := totals.AddDeparted(ctx, gone)
 	if err != nil {
-		return err // c.last is as it was: the next look notes them
+		return err // c.last is unchanged, so the next call saves them
 	}
 	c.last = now
-	// as they were when that was read
+	// The members must not have changed since the leases were read.
 	if after, _, whole := c.members(); whole && alive == len(stays) && len(after) == len(stays) {
 		if err := totals.RaiseKnown(ctx, known); err != nil {
 			return err
@@ -159,6 +159,6 @@ func (c *counter) count(ctx context.Context, stays map[strategy.Node]struct{}, f
 	if limit <= 0 || sum < limit {
 		return nil
 	}
-	c.m.n.Log.Info("the crawl has its pages", "pages", sum, "limit", limit)
+	c.m.n.Log.Info("the crawl has reached its page limit", "pages", sum, "limit", limit)
 	return node.Control{Registry: c.m.bus}.StopAtLimit(ctx)
 }

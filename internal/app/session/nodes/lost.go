@@ -19,15 +19,15 @@ import (
 	"kumo/internal/state/store"
 )
 
-// failedPlaces finds out what of a dead node's record files has reached its place.
+// A failedPlaces determines which record files of a dead node are uploaded.
 type failedPlaces struct {
 	*Node
 	bus bus.Bus
 }
 
-// findPlace looks into a dead node's place, if it has one: for a checkpoint of its state, which it copies, and for what
-// the node fetched that has not come there, so that it is fetched again. Its log is sealed by now. unread is why there
-// is a checkpoint that cannot be read: as long as the log goes back to its beginning it is not needed.
+// findPlace reads a dead node's storage location, if it has one. It copies the checkpoint of the node's state, and
+// determines which fetched pages are not uploaded and must be fetched again. The node's log is already sealed. unread
+// is the reason why an existing checkpoint cannot be read; it is not needed while the log is complete.
 func (s *failedNodes) findPlace(ctx context.Context, e *failedState, dead strategy.Node) (unread, err error) {
 	at, err := s.bus.Get(ctx, node.PlaceKey(dead))
 	if err != nil || at.Value == nil {
@@ -37,10 +37,10 @@ func (s *failedNodes) findPlace(ctx context.Context, e *failedState, dead strate
 	if s.places.CopyState == nil {
 		return nil, s.findLost(ctx, e, dead, place)
 	}
-	unread, err = s.places.retry(ctx, dead, place, "to go on from what it held", func() error {
+	unread, err = s.places.retry(ctx, dead, place, "for its checkpoint", func() error {
 		state, err := s.places.CopyState(ctx, place, s.disk, e.partialDir())
 		if e.hasCheckpoint = err == nil && state != nil; e.hasCheckpoint {
-			s.places.Log.Info("what a dead node held is taken from the checkpoint in its place, and the rest of its journal",
+			s.places.Log.Info("recovering a dead node from its uploaded checkpoint and the rest of its journal",
 				"node", dead, "files", len(state.Files))
 		}
 		return err
@@ -54,8 +54,8 @@ func (s *failedNodes) findPlace(ctx context.Context, e *failedState, dead strate
 	return unread, err
 }
 
-// findLost has what a dead node fetched be fetched again where its record files have not come to its place. Where there
-// is no place nothing is: its records are on its disk, or nowhere.
+// findLost schedules fetched pages of a dead node for another fetch if their record files are not uploaded. Without a
+// storage location there are none: the records are on the node's disk, or lost.
 func (s *failedNodes) findLost(ctx context.Context, e *failedState, dead strategy.Node, place string) error {
 	there, err := s.places.read(ctx, dead, place)
 	if err != nil {
@@ -74,8 +74,8 @@ func (s *failedNodes) findLost(ctx context.Context, e *failedState, dead strateg
 	return nil
 }
 
-// warcsUploaded reports whether the WARC files that have grown are in a place, with their indexes: they are brought there
-// when they are closed.
+// warcsUploaded reports whether the grown WARC files are uploaded. They are uploaded with their indexes when they are
+// closed.
 func warcsUploaded(there *away.Manifest, grown []store.Mark) bool {
 	for _, m := range grown {
 		if !strings.HasPrefix(m.Name, "warc/") {
@@ -88,29 +88,29 @@ func warcsUploaded(there *away.Manifest, grown []store.Mark) bool {
 	return true
 }
 
-// pagesUploaded reports the same of pages.jsonl, in a crawl without WARC files.
+// pagesUploaded reports the same for pages.jsonl, in a crawl without WARC files.
 func pagesUploaded(there *away.Manifest, grown []store.Mark) bool {
 	length, grew := store.FindMark(grown, "pages.jsonl")
 	return !grew || there.Length("pages.jsonl") >= length
 }
 
-// read reads what is in a dead node's place. If it cannot be read, nobody knows what is there, and all is fetched
-// again.
+// read reads the manifest of a dead node's storage location. If that fails, the location counts as empty, and all pages
+// are fetched again.
 func (p failedPlaces) read(ctx context.Context, dead strategy.Node, place string) (there *away.Manifest, err error) {
-	unread, err := p.retry(ctx, dead, place, "to see which of its records are there", func() (err error) {
+	unread, err := p.retry(ctx, dead, place, "for its record files", func() (err error) {
 		there, err = p.ReadManifest(ctx, place)
 		return err
 	})
 	if unread == nil || err != nil {
 		return there, err
 	}
-	p.Log.Error("the place of a dead node cannot be read, and is waited for no more: all that the node has fetched is "+
-		"fetched again, be it there or not", "node", dead, "place", place, "why", unread)
+	p.Log.Error("cannot read the storage location of a dead node; giving up: all its fetched pages are "+
+		"fetched again, even if they were uploaded", "node", dead, "place", place, "why", unread)
 	return away.NewManifest(), nil
 }
 
-// retry reads something in a dead node's place. What cannot be read is waited for, but not for ever, however often the
-// fold is begun: the hosts of the dead node wait meanwhile. unread is why it could not be had.
+// retry reads something in a dead node's storage location, with retries for PlaceWait in total over all attempts to
+// recover the node, because its hosts wait meanwhile. unread is the reason of the failure.
 func (p failedPlaces) retry(ctx context.Context, dead strategy.Node, place, what string, f func() error) (unread,
 	err error) {
 	end := p.dead.waitedSince(dead).Add(p.PlaceWait)
@@ -126,7 +126,7 @@ func (p failedPlaces) retry(ctx context.Context, dead strategy.Node, place, what
 			return unread, nil
 		}
 		pause = min(pause, left)
-		p.Log.Warn("the place of a dead node cannot be read, "+what+": its hosts wait", "node", dead,
+		p.Log.Warn("cannot read the storage location of a dead node "+what+"; its hosts wait", "node", dead,
 			"place", place, "next_try_in", pause.Round(time.Millisecond), "at_most_for", left.Round(time.Second), "why", unread)
 		if err := wait.For(ctx, pause); err != nil {
 			return nil, err
@@ -134,7 +134,7 @@ func (p failedPlaces) retry(ctx context.Context, dead strategy.Node, place, what
 	}
 }
 
-// dropState removes from a dead node's place what it has of its state.
+// dropState deletes a dead node's uploaded state.
 func (p failedPlaces) dropState(ctx context.Context, dead strategy.Node) error {
 	at, err := p.bus.Get(ctx, node.PlaceKey(dead))
 	if err != nil || at.Value == nil || p.DropState == nil {
@@ -143,12 +143,12 @@ func (p failedPlaces) dropState(ctx context.Context, dead strategy.Node) error {
 	ctx, cancel := context.WithTimeout(ctx, dropPatience)
 	defer cancel()
 	if err := p.DropState(ctx, string(at.Value)); err != nil {
-		return fmt.Errorf("remove its state from %s: %w", at.Value, err)
+		return fmt.Errorf("delete its state from %s: %w", at.Value, err)
 	}
 	return nil
 }
 
-// dropPatience is how long one try to remove a dead node's state may take.
+// dropPatience limits one attempt to delete a dead node's state.
 const dropPatience = 30 * time.Second
 
 func (p failedPlaces) note(ctx context.Context, dead strategy.Node, lost *recovery.LostRecords) {
@@ -157,18 +157,19 @@ func (p failedPlaces) note(ctx context.Context, dead strategy.Node, lost *recove
 	}
 	n := lost.Pages()
 	p.dead.addRefetched(dead, n)
-	p.Log.Info("what a dead node has fetched and brought to its place is kept; the rest is fetched again", "node", dead,
+	p.Log.Info("the uploaded pages of a dead node are kept; the rest is fetched again", "node", dead,
 		"pages_fetched_again", n)
 	if n == 0 {
 		return
 	}
 	if err := (node.Totals{Registry: p.bus}).AddRefetched(ctx, node.Pages{dead: n}); err != nil {
-		p.Log.Warn("the cluster's status does not say how many pages are fetched again", "node", dead, "pages", n, "why", err)
+		p.Log.Warn("cannot record in the cluster's status how many pages are fetched again", "node", dead, "pages", n, "why",
+			err)
 	}
 }
 
-// Refetched is how many pages that dead nodes had fetched are fetched again, as far as this process has found: their
-// records were lost.
+// Refetched returns the number of dead nodes' pages that are fetched again because their records were lost, as far as
+// this process knows.
 func (n *Node) Refetched() (all int64) {
 	n.dead.mu.Lock()
 	defer n.dead.mu.Unlock()
@@ -178,15 +179,14 @@ func (n *Node) Refetched() (all int64) {
 	return all
 }
 
-// takeovers is what is to be known of dead nodes that this process folds: some more than once, as a fold is begun
-// anew where it fails.
+// takeovers records data on dead nodes that this process recovers. A failed recovery is attempted again.
 type takeovers struct {
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below
 	since     map[strategy.Node]time.Time
 	refetched map[strategy.Node]int64
 }
 
-// waitedSince is since when a dead node's place is waited for.
+// waitedSince returns when waiting for a dead node's storage location began.
 func (f *takeovers) waitedSince(dead strategy.Node) time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()

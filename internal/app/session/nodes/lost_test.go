@@ -28,7 +28,8 @@ import (
 	"kumo/internal/state/store"
 )
 
-// A dead node's place is waited for once, however often the fold is begun, and its pages are counted once.
+// The wait for a dead node's storage location is limited over all attempts to recover it, and its pages are counted
+// once.
 func TestAFoldThatIsBegunAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, err := inproc.New(1).Join("a~1")
@@ -68,7 +69,7 @@ func TestAFoldThatIsBegunAnew(t *testing.T) {
 	})
 }
 
-// lostPage is what one page was lost of.
+// lostPage returns lost records of a single page.
 func lostPage(t *testing.T) *recovery.LostRecords {
 	t.Helper()
 	dir := t.TempDir()
@@ -79,7 +80,8 @@ func lostPage(t *testing.T) *recovery.LostRecords {
 	it, log, e := item.FromSeed("http://h.test/"), memory.New(), entry.Encoder{}
 	e.Found(&it)
 	e.Done(&entry.Done{URL: it.URL, Visit: stats.Visit{Status: 200}, Ref: page.Ref{ID: "<urn:x>"}})
-	lost := &recovery.LostRecords{Disk: vfs.OS, File: filepath.Join(dir, "again"), Safe: func([]store.Mark) bool { return false }}
+	lost := &recovery.LostRecords{Disk: vfs.OS, File: filepath.Join(dir, "again"),
+		Safe: func([]store.Mark) bool { return false }}
 	if err := log.Append(e.Writer); err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +96,7 @@ func lostPage(t *testing.T) *recovery.LostRecords {
 	return lost
 }
 
-// A node that ends says which files of its earlier lives wait.
+// A node that ends warns about pending files of earlier incarnations.
 func TestANodeThatEndsSaysWhatWaits(t *testing.T) {
 	var said strings.Builder
 	n := &Node{job: &job.Job{Dir: t.TempDir()}, Config: Config{Log: slog.New(slog.NewTextHandler(&said, nil)),

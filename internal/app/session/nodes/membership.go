@@ -21,15 +21,14 @@ import (
 	"kumo/internal/state/journal/stream"
 )
 
-// A membership is a node for as long as it has its place: its identity, its part of the crawl, and what makes it a
-// member.
+// A membership is a node for as long as it has its place: its identity, its part of the crawl, and its connections.
 type membership struct {
 	n       *Node
 	id      node.Identity
 	bus     *meter
 	job     *job.Job
 	folder  *folder.Folder
-	crawl   *session.Session // nil until it is open; then it holds the folder
+	crawl   *session.Session // nil until it is open; then it owns the folder
 	upload  memberUpload
 	journal *stream.Journal
 	router  *node.Router
@@ -39,15 +38,16 @@ type membership struct {
 	waiter  waiter
 	gauge   gauge
 
-	dropped   bool                // nobody needs the log any more
+	dropped   bool                // the log was deleted
 	wasMember bool                // an earlier process was a member, or about to be one
-	joined    atomic.Bool         // so is this one
-	moved     atomic.Int64        // hosts that have come from other nodes
-	settings  map[string][]string // of the crawl's record that this node goes by
+	joined    atomic.Bool         // this process is a member, or about to be one
+	moved     atomic.Int64        // hosts received from other nodes
+	settings  map[string][]string // the settings of the crawl's record in effect
 	pace      pace
 }
 
-// open makes the node that the folder belongs to, or a new one. What others have taken over by now is node.ErrLost.
+// open creates the node that the folder belongs to, or a new one. It returns node.ErrLost if other nodes have taken
+// over its data.
 func (n *Node) open(ctx context.Context) (_ *membership, err error) {
 	j := *n.job
 	m := &membership{n: n, job: &j, router: node.NewRouter(), engine: new(engine)}
@@ -79,23 +79,23 @@ func (n *Node) open(ctx context.Context) (_ *membership, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.RemoveAll(m.failedDir()); err != nil { // of a process that died while it folded them
+	if err := os.RemoveAll(m.failedDir()); err != nil { // left by a process that died during a recovery
 		return nil, err
 	}
 	return m, m.openCrawl(ctx)
 }
 
-// openFolder holds the folder, and finds out whose it is.
+// openFolder locks the folder, and reads its identity.
 func (m *membership) openFolder(ctx context.Context) (err error) {
 	n := m.n
 	if m.folder, err = folder.Open(ctx, n.disk, m.job.Dir, folder.Options{Warn: n.warn}); err != nil {
 		return err
 	}
 	if m.folder.HasJournal() && !m.folder.IsNodes() {
-		return advice.Usage("%s has a crawl of one node alone, which cannot become a part of another: name another folder",
+		return advice.Usage("%s has a crawl of a single machine, which cannot join another: name another folder",
 			m.job.Dir)
 	}
-	// A node that was killed before it was taken in has a journal, too, and goes on.
+	// A node that was killed before it became a member has a journal, too, and is resumed.
 	if m.id, err = node.OpenIdentity(n.disk, m.folder.Path("state", folder.NodeFile), n.Name); err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (m *membership) openFolder(ctx context.Context) (err error) {
 
 func (n *Node) warn(err error) { n.Log.Warn(err.Error()) }
 
-// checkMember returns node.ErrLost if the node was a member, and is none any more.
+// checkMember returns node.ErrLost if the node was a member and no longer is.
 func (m *membership) checkMember(ctx context.Context) error {
 	if !m.joined.Load() {
 		return nil
@@ -128,7 +128,7 @@ func (m *membership) checkMember(ctx context.Context) error {
 	return fmt.Errorf("%w: it is not in the cluster's table", node.ErrLost)
 }
 
-// failedDir is where what dead nodes have left is recovered.
+// failedDir returns the folder for the recovered states of dead nodes.
 func (m *membership) failedDir() string { return m.folder.Path("state", "estates") }
 
 func (m *membership) openCrawl(ctx context.Context) (err error) {
@@ -136,7 +136,7 @@ func (m *membership) openCrawl(ctx context.Context) (err error) {
 	m.crawl, err = m.n.Open(m.folder, m.job, &session.ClusterHooks{Join: m.join, Server: m.n.Serves,
 		Ship: func(local journal.Journal) (journal.Journal, error) { return m.ship(ctx, local) }})
 	if err != nil {
-		m.folder = nil // it was let go
+		m.folder = nil // it was closed
 		return err
 	}
 	e := m.crawl.Engine
@@ -169,8 +169,8 @@ func (m *membership) close() error {
 	return err
 }
 
-// dropLease takes back the lease of a node that has not become a member: nobody waits for its end, but people would see
-// a node that comes.
+// dropLease deletes the lease of a node that did not become a member. Otherwise the node would be listed until the
+// lease ends.
 func (m *membership) dropLease() {
 	if m.joined.Load() || m.id.Name == "" {
 		return
@@ -183,6 +183,6 @@ func (m *membership) dropLease() {
 		err = m.bus.Delete(ctx, key, e.Revision)
 	}
 	if err != nil {
-		m.n.Log.Debug("a lease stays behind", "key", key, "err", err)
+		m.n.Log.Debug("cannot delete a lease", "key", key, "err", err)
 	}
 }

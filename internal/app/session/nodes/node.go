@@ -29,38 +29,39 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// Config says what a node is in its cluster.
+// Config configures a node of a cluster.
 type Config struct {
-	Name    string        // one word, unlike those of the other nodes
-	Address string        // where this node can be asked; may be empty
+	Name    string        // a single word, unique in the cluster
+	Address string        // of this node's API; may be empty
 	Timing  member.Timing // the same on all nodes
-	Layout  string        // what all nodes must agree on
-	// Joining makes a node's member, and the strategy if that decides host by host.
+	Layout  string        // configuration that all nodes must agree on
+	// Joining creates a node's member, and its strategy if that decides host by host.
 	Joining   func(quorum.Config) (member.Member, strategy.Strategy)
-	Serves    bool   // this process is to run a server of the cluster
-	ServerDir string // where it has what it keeps, in the node's folder
-	// ApplySettings makes the crawl's settings, as its record has them, the job's. If it is set, the node waits until there are
-	// some.
+	Serves    bool   // this process runs a server of the cluster
+	ServerDir string // the server's folder, in the node's folder
+	// ApplySettings applies the settings of the crawl's record to the job. If it is set, the node waits until there are
+	// settings.
 	ApplySettings func(j *job.Job, settings []settings.Setting) error
-	Connect       func(context.Context) (Connection, error) // to the cluster; what this process serves for it is begun with it
-	// Limits finds what this process may use of its machine, and writes to a folder; nil: the strategy does not ask.
+	Connect       func(context.Context) (Connection, error) // to the cluster; also starts this process's server
+	// Limits determines the resources that this process may use; it may write to a folder. nil: the strategy does not
+	// need them.
 	Limits      func(dir string) *machine.Limits
-	NewUploader session.NewUploader // brings record files to a place; nil: they stay in the folder
-	// ReadManifest reads what is in the place of a node's record files, by its URL.
+	NewUploader session.NewUploader // nil: record files stay in the folder
+	// ReadManifest reads the manifest of a node's storage location, by its URL.
 	ReadManifest func(ctx context.Context, place string) (*away.Manifest, error)
-	// CopyState copies the newest checkpoint of a node's state in its place into a folder; nil: there is none. DropState
-	// removes what is there of them.
+	// CopyState copies the newest uploaded checkpoint of a node's state into a folder; nil: there is none. DropState
+	// deletes the uploaded checkpoints.
 	CopyState func(ctx context.Context, place string, disk vfs.FS, dir string) (*away.State, error)
 	DropState func(ctx context.Context, place string) error
-	PlaceWait time.Duration // for the place of a dead node that cannot be read
+	PlaceWait time.Duration // for the storage location of a dead node that cannot be read
 	Open      session.Opener
 	Log       *slog.Logger
 }
 
-// A Connection to a cluster gives a node its bus.
+// A Connection connects a node to its cluster and provides its bus.
 type Connection interface {
 	Join(strategy.Node) (bus.Bus, error)
-	Address() string // of the server that runs in this process; "": none does
+	Address() string // of this process's server; "": it has none
 	Close() error
 }
 
@@ -73,10 +74,10 @@ type Node struct {
 	current   atomic.Pointer[membership]
 	leaving   atomic.Bool
 	home      *nodeFolder
-	finishing atomic.Bool // see Bringing
+	finishing atomic.Bool // see Uploading
 	dead      takeovers
 
-	uploading sync.Mutex // held by who brings what earlier lives have left to their places
+	uploading sync.Mutex // held while files of earlier nodes are uploaded
 }
 
 // Open connects a process to its cluster. The caller closes the node.
@@ -85,12 +86,12 @@ func Open(ctx context.Context, j *job.Job, cfg Config) (*Node, error) {
 	case j.Name == "":
 		return nil, advice.Usage("a crawl of several nodes needs a name")
 	case j.Dir == "":
-		return nil, advice.Usage("a node keeps its part of the crawl in a folder: name one")
+		return nil, advice.Usage("a node needs a folder for its part of the crawl: name one")
 	}
 	n := &Node{Config: cfg, job: j, disk: vfs.OS, home: findHome(j.Dir)}
 	var err error
 	if n.cluster, err = n.Connect(ctx); err != nil {
-		if ctx.Err() == nil { // it does not belong here
+		if ctx.Err() == nil { // it is not part of this cluster
 			err = errors.Join(err, n.home.clear())
 		}
 		return nil, err
@@ -99,8 +100,8 @@ func Open(ctx context.Context, j *job.Job, cfg Config) (*Node, error) {
 }
 
 // Run takes part in the crawl until it is done (nil), was stopped (node.ErrStopped), the node has left (node.ErrLeft),
-// or ctx ends. If the node is given up for dead, it begins again as another one; what it had is put aside. The report
-// is that of its last membership; nil if it had none.
+// or ctx ends. If the node is declared dead, its files are moved aside and it restarts as another node. The report is
+// that of its last membership; nil if it had none.
 func (n *Node) Run(ctx context.Context) (*stats.Report, error) {
 	var report *stats.Report
 	lost, enough := context.WithCancel(ctx)
@@ -122,7 +123,7 @@ func (n *Node) Run(ctx context.Context) (*stats.Report, error) {
 			err = errors.Join(err, m.close())
 		}
 		if errors.Is(err, errSettings) {
-			n.Log.Info("this node begins with the settings of the start", "why", err)
+			n.Log.Info("this node restarts with the new settings", "why", err)
 			continue
 		}
 		if n.refused(ctx, err) {
@@ -131,7 +132,7 @@ func (n *Node) Run(ctx context.Context) (*stats.Report, error) {
 		if !errors.Is(err, node.ErrLost) {
 			return report, err
 		}
-		n.Log.Warn("this node begins again as another one", "why", err)
+		n.Log.Warn("this node restarts as another one", "why", err)
 		if err := n.moveAside(ctx); err != nil {
 			return report, err
 		}
@@ -140,7 +141,7 @@ func (n *Node) Run(ctx context.Context) (*stats.Report, error) {
 	return report, context.Cause(ctx)
 }
 
-// Leave asks the node to hand over all it has, and to leave.
+// Leave starts the transfer of all data to other nodes.
 func (n *Node) Leave() {
 	n.leaving.Store(true)
 	if m := n.current.Load(); m != nil {
@@ -148,13 +149,13 @@ func (n *Node) Leave() {
 	}
 }
 
-// Member reports whether the node is a member of the crawl at present: it holds a lease.
+// Member reports whether the node currently is a member: it holds a lease.
 func (n *Node) Member() bool {
 	m := n.current.Load()
 	return m != nil && m.router.Until().After(time.Now())
 }
 
-// Session is the crawl as this node has it at present; nil before it takes part.
+// Session returns the node's current part of the crawl; nil before it takes part.
 func (n *Node) Session() *session.Session {
 	if m := n.current.Load(); m != nil {
 		return m.crawl
@@ -162,10 +163,10 @@ func (n *Node) Session() *session.Session {
 	return nil
 }
 
-// Close ends the connection, and the server.
+// Close closes the connection, and the server.
 func (n *Node) Close() error { return n.cluster.Close() }
 
-// IdentityOf is the identity of the node whose folder this is, "" if it is none's.
+// IdentityOf returns the identity of the node in a folder, "" if there is none.
 func IdentityOf(dir string) (string, error) {
 	file := filepath.Join(dir, "state", folder.NodeFile)
 	if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {

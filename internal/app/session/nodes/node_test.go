@@ -38,7 +38,7 @@ import (
 	"kumo/internal/lab/testmain"
 )
 
-// A cluster is a few nodes in one process, each with a folder of its own, over a bus in memory.
+// A cluster has a few nodes in one process, each with its own folder, over an in-memory bus.
 type cluster struct {
 	t       *testing.T
 	web     *synthweb.Server
@@ -49,7 +49,7 @@ type cluster struct {
 	tune    func(*job.Job) // may be nil
 
 	strategy string        // "": shard
-	lease    time.Duration // shorter where a node is to be given up
+	lease    time.Duration // shorter if a node has to be declared dead
 }
 
 const shortLease = 6 * time.Second
@@ -65,8 +65,8 @@ func newCluster(t *testing.T, web *synthweb.Server) *cluster {
 	return c
 }
 
-// quick are timings for tests. A lease is as long as it may be: on a machine that is busy with others a short one runs
-// out, and what is under way then is fetched again.
+// quick returns timings for tests. The lease is as long as possible: on a busy machine a short lease could expire, and
+// pending pages would be fetched again.
 func quick(lease time.Duration) *member.Timing {
 	return &member.Timing{Beat: 200 * time.Millisecond, TTL: lease, Margin: time.Second,
 		Retry: 200 * time.Millisecond, Window: 16}
@@ -114,7 +114,7 @@ func (c *cluster) placement(string) (*admin.Placement, error) {
 	}}, nil
 }
 
-// A connection joins nodes to a bus in memory.
+// A connection joins nodes to an in-memory bus.
 type connection struct{ *inproc.Hub }
 
 func (c connection) Join(n strategy.Node) (bus.Bus, error) { return c.Hub.Join(n) }
@@ -129,20 +129,20 @@ type running struct {
 	ended chan error
 }
 
-// job has no seeds: the cluster is given those.
+// job returns a job without seeds, which are passed to the cluster.
 func (c *cluster) job(name string) *job.Job {
 	j := jobtest.For(c.web, filepath.Join(c.dir, name))
 	j.Seeds = nil
 	return j
 }
 
-// start starts a node in the folder of its name.
+// start starts a node in the folder with its name.
 func (c *cluster) start(name string) *running {
 	c.t.Helper()
 	return c.startWith(name, func(*Config) {})
 }
 
-// startWith starts a node of another kind.
+// startWith starts a node with a modified configuration.
 func (c *cluster) startWith(name string, change func(*Config)) *running {
 	c.t.Helper()
 	cfg := c.config(name)
@@ -165,13 +165,13 @@ func (c *cluster) startWith(name string, change func(*Config)) *running {
 	return r
 }
 
-// kill ends a node, and waits until its process would be gone.
+// kill ends a node abruptly, and waits until it has ended.
 func (r *running) kill() {
 	r.stop()
 	<-r.ended
 }
 
-// members waits until the table has so many, and is settled.
+// members waits until the table has n members, and is settled.
 func (c *cluster) members(n int) {
 	c.t.Helper()
 	c.eventually(fmt.Sprint(n, " members are settled"), func() bool {
@@ -198,13 +198,13 @@ func (c *cluster) eventually(what string, is func() bool) {
 	}
 }
 
-// ended reports whether all nodes have ended by themselves: then there is nothing to wait for.
+// ended reports whether all nodes have ended by themselves, so that waiting is pointless.
 func (c *cluster) ended() bool {
 	return !slices.ContainsFunc(c.started, func(r *running) bool { return len(r.ended) == 0 })
 }
 
-// An idle is over when the servers have been asked for nothing more for long. How long all of it takes says nothing:
-// a busy machine takes its time.
+// An idle is over when the servers have received no requests for a while. The total time does not matter, because the
+// machine may be busy.
 type idle struct {
 	web      *synthweb.Server
 	requests int64
@@ -213,7 +213,7 @@ type idle struct {
 
 const (
 	betweenLooks = 50 * time.Millisecond
-	mostLooks    = 6000 // in which nothing comes
+	mostLooks    = 6000 // without a request
 )
 
 func (c *cluster) idle() *idle { return &idle{web: c.web} }
@@ -226,8 +226,8 @@ func (p *idle) over() bool {
 	return p.looks > mostLooks
 }
 
-// midway begins the crawl and waits for so many requests. It gets on slowly then, so that it is not over before what
-// the test does.
+// midway starts the crawl and waits for a number of requests. Then it slows the crawl down, so that it does not end
+// before the test's next action.
 func (c *cluster) midway(requests int64) {
 	c.t.Helper()
 	c.slowAfter(requests)
@@ -235,7 +235,7 @@ func (c *cluster) midway(requests int64) {
 	c.further(requests)
 }
 
-// further waits for so many requests in all.
+// further waits for a total number of requests.
 func (c *cluster) further(requests int64) {
 	c.t.Helper()
 	c.slowAfter(requests)
@@ -244,7 +244,7 @@ func (c *cluster) further(requests int64) {
 
 func (c *cluster) slowAfter(requests int64) { c.web.SetDelay(requests, 2*time.Second) }
 
-// goOn lets it get on as it can, once nodes are members.
+// goOn removes the slowdown once the nodes are members.
 func (c *cluster) goOn(nodes ...*running) {
 	c.t.Helper()
 	for _, r := range nodes {
@@ -260,7 +260,7 @@ func (c *cluster) begin() {
 	}
 }
 
-// ends waits until nodes have ended as they should.
+// ends waits until nodes have ended with the expected error.
 func (c *cluster) ends(want error, nodes ...*running) {
 	c.t.Helper()
 	for _, r := range nodes {
@@ -285,7 +285,7 @@ func (c *cluster) end(r *running) error {
 	}
 }
 
-// underEach tests nodes with each strategy that a cluster may have.
+// underEach runs a test with each strategy of a cluster.
 func underEach(t *testing.T, test func(t *testing.T, strategy string)) {
 	t.Parallel()
 	for _, strategy := range []string{"shard", "hub"} {
@@ -327,8 +327,8 @@ func threeNodesFetchAllThereIs(t *testing.T, strategy string) {
 	}
 }
 
-// A process that begins again while the registry cannot be reached waits for it. What an earlier one had begun to fold
-// does not stay.
+// A process that restarts while the registry is unreachable waits for it. Unfinished recoveries of an earlier process
+// are deleted.
 func TestANodeRestartsWhileTheRegistryIsAway(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, jobtest.Serve(t, synthweb.Clean(11, 4, 10)))
@@ -358,8 +358,8 @@ func TestANodeRestartsWhileTheRegistryIsAway(t *testing.T) {
 	a.kill()
 }
 
-// A node dies, and its folder is gone; another joins under its name. All is fetched, what had not been shipped perhaps
-// twice.
+// A node dies, and its folder is lost. Another node joins with its name. All pages are fetched; those not yet
+// replicated possibly twice.
 func TestANodeIsLostWithItsDisk(t *testing.T) { underEach(t, aNodeIsLostWithItsDisk) }
 
 func aNodeIsLostWithItsDisk(t *testing.T, strategy string) {
@@ -372,7 +372,7 @@ func aNodeIsLostWithItsDisk(t *testing.T, strategy string) {
 	c.members(3)
 	c.midway(600)
 	b.kill()
-	c.dir = t.TempDir() // nobody finds what it had
+	c.dir = t.TempDir() // its data is lost
 	b = c.start("b")
 	c.goOn(b)
 	c.ends(nil, a, b, d)
@@ -402,7 +402,7 @@ func aNodeRestartsInItsFolder(t *testing.T, strategy string) {
 	wantVerified(t, b.dir)
 }
 
-// A node that is away for too long begins again as another one, and what it had is kept aside.
+// A node that is away for too long restarts as another one, and its data is moved aside.
 func TestANodeThatWasGivenUp(t *testing.T) {
 	testmain.Slow(t)
 	t.Parallel()
@@ -457,7 +457,7 @@ func aNodeLeavesAndStops(t *testing.T, strategy string) {
 	jobtest.WantPerfect(t, web)
 }
 
-// A crawl that was stopped goes on when all nodes are there again: none of them is given up, however late it came.
+// A stopped crawl resumes when all nodes are back; none is declared dead, however late it returns.
 func TestAStoppedCrawlGoesOn(t *testing.T) {
 	testmain.Slow(t)
 	t.Parallel()
@@ -523,7 +523,7 @@ func wantVerified(t *testing.T, dir string) {
 	}
 }
 
-// pagesIn is how many pages a node's folder has.
+// pagesIn returns the number of pages in a node's folder.
 func pagesIn(t *testing.T, dir string) int {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(dir, "pages.jsonl"))

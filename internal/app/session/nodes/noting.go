@@ -12,19 +12,19 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// A listener knows when it has met something new of nodes, by its own clock: theirs may be others.
+// A listener detects which nodes have stopped reporting, by its own clock, because those of the nodes may differ.
 type listener struct {
-	clocks    map[strategy.Node]time.Time // what a node's clock was when it told something last
-	heard     map[strategy.Node]time.Time // when that was met
-	lastHeard time.Time                   // when it has listened last
-	// since when it has listened without a pause: who is silent it knows silentBeats beats later
+	clocks    map[strategy.Node]time.Time // clock of the node in its last report
+	heard     map[strategy.Node]time.Time // when that report was first seen
+	lastHeard time.Time                   // time of the last call of hear
+	// Beginning of the current uninterrupted period; silent nodes are known silentBeats beats later.
 	since time.Time
 }
 
-// silentBeats is after how many beats a node that tells nothing new is silent.
+// silentBeats is the number of beats without a new report after which a node counts as silent.
 const silentBeats = 4
 
-// hear listens. Who has not heard anybody for longer than a beat or two was cut off from the servers itself.
+// hear processes the current leases. After a long pause it starts over, because this node may have been disconnected.
 func (l *listener) hear(leases map[strategy.Node]quorum.Lease, now time.Time, beat time.Duration) {
 	was := *l
 	if now.Sub(l.lastHeard) > silentBeats/2*beat {
@@ -44,23 +44,23 @@ func (l *listener) hear(leases map[strategy.Node]quorum.Lease, now time.Time, be
 	}
 }
 
-// knows reports whether it has listened for long enough to know who is silent.
+// isReady reports whether it has listened long enough to know which nodes are silent.
 func (l *listener) isReady(now time.Time, beat time.Duration) bool {
 	return now.Sub(l.since) > silentBeats*beat
 }
 
-// silent reports whether a node has told nothing new for so long.
+// silent reports whether a node has not reported for too long.
 func (l *listener) silent(n strategy.Node, now time.Time, beat time.Duration) bool {
 	met, is := l.heard[n]
 	return is && now.Sub(met) > silentBeats*beat
 }
 
-// recordEvents has what has happened to nodes noted, for all who look: by the first member, or, where nothing is heard of those
-// before it, by another one of those that count.
+// recordEvents records events on nodes. The first member does so; if it and others are silent, the next counting member
+// does.
 func (c *counter) recordEvents(ctx context.Context, leases map[strategy.Node]quorum.Lease) {
 	now, beat := time.Now(), c.m.n.Timing.Beat
 	c.listener.hear(leases, now, beat)
-	if !c.listener.isReady(now, beat) { // of one that was noted as silent it would be noted that it is heard of again
+	if !c.listener.isReady(now, beat) { // otherwise a silent node could be recorded as heard again
 		return
 	}
 	silent := func(n strategy.Node) bool { return c.listener.silent(n, now, beat) }
@@ -74,6 +74,6 @@ func (c *counter) recordEvents(ctx context.Context, leases map[strategy.Node]quo
 	}
 	err := node.Control{Registry: c.m.bus}.RecordEvents(ctx, maps.Clone(leases), silent)
 	if err != nil && !errors.Is(err, bus.ErrStale) && ctx.Err() == nil {
-		c.m.n.Log.Debug("what has happened is not noted", "err", err)
+		c.m.n.Log.Debug("cannot record events", "err", err)
 	}
 }

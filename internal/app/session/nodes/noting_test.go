@@ -10,8 +10,8 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// Who has listened begins anew when it has heard nothing itself: a node that was silent before is heard of again only
-// if it has told something since.
+// A listener starts over after a period without any reports. A node that was silent before only counts as heard again
+// after a new report.
 func TestAListenerThatWasCutOff(t *testing.T) {
 	const beat = time.Second
 	var l listener
@@ -30,7 +30,8 @@ func TestAListenerThatWasCutOff(t *testing.T) {
 		}
 		l.hear(leases, now, beat)
 	}
-	// listen reports whether it never takes the dead node for one that is heard once it knows, and knows in the end
+	// listen reports whether the listener finally is ready, without ever taking the dead node for one that was heard
+	// again.
 	listen := func() (knows bool) {
 		for range 10 {
 			if hear(beat); !l.isReady(now, beat) {

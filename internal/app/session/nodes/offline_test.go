@@ -12,7 +12,7 @@ import (
 	"kumo/internal/lab/synthweb"
 )
 
-// A relay is the connection of one node to the web: it can be cut.
+// A relay is the connection of one node to the web, which the test can interrupt.
 type relay struct {
 	t        *testing.T
 	at, to   string
@@ -88,8 +88,8 @@ func (r *relay) cut() {
 	}
 }
 
-// A node that is offline says so, keeps its hosts, and gives none of them up; the others do not take them. It resumes by
-// itself.
+// An offline node reports it, keeps its hosts, and abandons none of them; the others do not take them over. It resumes
+// by itself.
 func TestANodeIsOffline(t *testing.T) { underEach(t, aNodeIsOffline) }
 
 func aNodeIsOffline(t *testing.T, strategy string) {
@@ -119,7 +119,7 @@ func aNodeIsOffline(t *testing.T, strategy string) {
 	c.eventually("five hosts have answered a", func() bool {
 		return a.Session() != nil && a.Session().Engine.Reach().Answered >= 5
 	})
-	ofA, ofB := a.Session(), b.Session() // which are nil once the crawl is done
+	ofA, ofB := a.Session(), b.Session() // they are nil when the crawl is done
 	owned := ofA.Frontier.Counts()
 	line.cut()
 	t.Cleanup(func() {
@@ -145,7 +145,7 @@ func aNodeIsOffline(t *testing.T, strategy string) {
 	})
 	c.further(web.Requests() + 20) // by the other node
 	least := owned.URLs / 2
-	if strategy == "hub" { // which may move hosts to b
+	if strategy == "hub" { // it may move hosts to b
 		least = 1
 	}
 	if now := a.Session().Frontier.Counts(); now.URLs < max(least, 1) {

@@ -12,7 +12,7 @@ import (
 	"kumo/internal/lab/synthweb"
 )
 
-// The table of hosts can be asked while nodes crawl, and after: here from a control unit's log, there from a hash.
+// The owners of hosts can be queried during and after the crawl, from a control unit's log or by a hash.
 func TestOwnersOfACluster(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"hub", "shard"} {

@@ -32,8 +32,8 @@ func (m *membership) ship(ctx context.Context, local journal.Journal) (journal.J
 	if err != nil {
 		return nil, err
 	}
-	// What came whole from others before is told to them as such: the log must say so, too, should this process die at
-	// once.
+	// Complete transfers from other nodes are acknowledged from the local journal. So the log must have them, too,
+	// before this process can die.
 	if err := j.Ship(ctx, j.End()); err != nil {
 		err = errors.Join(err, j.Close())
 		if errors.Is(err, stream.ErrSealed) {
@@ -47,8 +47,8 @@ func (m *membership) ship(ctx context.Context, local journal.Journal) (journal.J
 
 func logOf(n strategy.Node) string { return "journal/" + string(n) }
 
-// A journalLagGuard router lets no request be made while the log is late. What a node fetches while it can tell nobody
-// is fetched again if it is taken for dead, and it could do so for as long as its lease lasts.
+// A journalLagGuard is a router that blocks requests while the log lags. If a node that cannot replicate its journal is
+// declared dead, its pages are fetched again; it could otherwise continue for as long as its lease lasts.
 type journalLagGuard struct {
 	crawl.Router
 	log interface{ Late() bool }
@@ -72,17 +72,11 @@ func (m *membership) join(state *recovery.State, p *crawl.Parts) error {
 		Router:   m.router,
 		FailedNodes: &failedNodes{disk: m.folder.Disk, dir: m.failedDir(), bus: m.bus, job: m.job,
 			places: failedPlaces{Node: n, bus: m.bus}},
-		SaveJoined:    m.saveJoined,
-		Figures:       m.figures,
-		Work:          m.work,
-		OnEnd:         m.journal.BeginShutdown,
-		ApplySettings: m.applySettings,
-		IsKnown:       m.isKnown,
-		PendingLinks:  m.pendingLinks,
-		Blocked:       func(ctx context.Context, rules []string) ([]byte, error) { return m.crawl.CountBlocked(ctx, rules) },
-		Version:       job.Version,
-		Address:       n.Address,
-		Log:           n.Log,
+		SaveJoined: m.saveJoined, Figures: m.figures, Work: m.work, OnEnd: m.journal.BeginShutdown,
+		ApplySettings: m.applySettings, IsKnown: m.isKnown,
+		PendingLinks: m.pendingLinks,
+		Blocked:      func(ctx context.Context, rules []string) ([]byte, error) { return m.crawl.CountBlocked(ctx, rules) },
+		Version:      job.Version, Address: n.Address, Log: n.Log,
 	})
 	if c, is := m.upload.uploader.(session.StateUploader); is && m.job.Writes(job.WARC) {
 		p.Checkpointed = c.Cut(m.journal, n.warn)
@@ -101,7 +95,7 @@ func (m *membership) join(state *recovery.State, p *crawl.Parts) error {
 func (m *membership) saveJoined() error {
 	m.n.home.keep.Store(true)
 	m.joined.Store(true)
-	id := m.id // which others read
+	id := m.id // a copy: other goroutines read m.id
 	id.Joined = true
 	return id.Save(m.n.disk, m.folder.Path("state", folder.NodeFile))
 }
@@ -114,7 +108,7 @@ func (m *membership) isKnown(url string) (mine, known bool, err error) {
 	return m.crawl.Engine.Inspector.Knows(u)
 }
 
-// pendingLinks is how many links wait until it is known whose a URL's host is.
+// pendingLinks returns the number of links that wait until the URL's host has an owner.
 func (m *membership) pendingLinks(url string) int {
 	u, err := weburl.Parse(url)
 	if err != nil {
@@ -123,7 +117,7 @@ func (m *membership) pendingLinks(url string) int {
 	return m.crawl.Engine.Links.WaitingFor(u)
 }
 
-// An engine has the parts of a crawl's engine that a node uses.
+// An engine combines the parts of a crawl's engine that a node uses.
 type engine struct {
 	*crawl.Engine
 	*crawl.Links
@@ -138,7 +132,7 @@ func (e *engine) Export(owner func(host string) strategy.Node) (driver.Export, e
 	return asExport(e.Endpoint.Export(owner))
 }
 
-// Busy are those of some hosts to which a request is under way, each with what waits until it has ended.
+// Busy returns those of the hosts with a request in progress, each with a function that waits for its end.
 func (e *engine) Busy(hosts []string) map[string]func(context.Context) error {
 	busy := map[string]func(context.Context) error{}
 	for host, over := range e.Engine.Busy(hosts) {
@@ -154,7 +148,7 @@ func (e *engine) Busy(hosts []string) map[string]func(context.Context) error {
 	return busy
 }
 
-// asExport keeps a nil pointer from becoming an interface that is not nil.
+// asExport avoids a non-nil interface with a nil pointer.
 func asExport(x *transfer.Export, err error) (driver.Export, error) {
 	if err != nil {
 		return nil, err

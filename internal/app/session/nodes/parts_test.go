@@ -2,7 +2,7 @@ package nodes
 
 import "testing"
 
-// a routing is a router that allows all, or nothing.
+// A routing is a router that allows everything, or nothing.
 type routing bool
 
 func (r routing) Ours(string) bool { return true }

@@ -39,25 +39,25 @@ import (
 	"kumo/internal/state/store/jsonl"
 )
 
-// A sharedPlace is a folder below which each life of a node has a place of its own, which fails now and then, or a
+// A sharedPlace is a folder below which each incarnation of a node has a storage location that sometimes fails, or a
 // bucket.
 type sharedPlace struct {
 	t    *testing.T
 	dir  string
-	s3   string // a server's endpoint; "": it is a folder
+	s3   string // a server's endpoint; "": a folder
 	seed uint64
-	odds int // of a thousand operations, how many fail
-	// bytes by which a checkpoint must let the log be cut; 0: none goes to the place
+	odds int // failures per thousand operations
+	// Bytes by which a checkpoint must be able to truncate the log; 0: checkpoints are not uploaded.
 	least int64
-	away  atomic.Bool // it cannot be read by who folds
+	away  atomic.Bool // recovering nodes cannot read it
 
-	taken atomic.Int64 // checkpoints that were found there
+	taken atomic.Int64 // checkpoints that were copied
 	mu    sync.Mutex
 	cuts  map[string]upload.TrimStats // by folder
 
-	opened atomic.Uint64 // times, each of which fails in its own way
-	forgot sync.Map      // lives that have removed their state before all else was there
-	lives  sync.Map      // the places of carriers, by life
+	opened atomic.Uint64 // number of opens, which selects the kind of failures
+	forgot sync.Map      // incarnations that deleted their state before the upload was complete
+	lives  sync.Map      // storage locations of uploaders, by incarnation
 }
 
 func newSharedPlace(t *testing.T, seed uint64) *sharedPlace {
@@ -70,7 +70,7 @@ func newSharedPlace(t *testing.T, seed uint64) *sharedPlace {
 	return p
 }
 
-// open opens the place of a life: of its operations, each piece of a file one, some fail.
+// open opens the storage location of an incarnation. Some of its operations fail; each part of a file counts as one.
 func (p *sharedPlace) open(life string) (place.Place, error) {
 	at, err := p.sound(life)
 	if err != nil || p.s3 != "" {
@@ -79,7 +79,7 @@ func (p *sharedPlace) open(life string) (place.Place, error) {
 	return placetest.NewFaulty(at, rand.New(rand.NewPCG(p.seed, p.opened.Add(1))), p.odds), nil
 }
 
-// sound opens the same without faults.
+// sound opens a storage location without failures.
 func (p *sharedPlace) sound(life string) (place.Place, error) {
 	if p.s3 != "" {
 		return bucket.Open(p.t.Context(), buckettest.URL(p.s3, "crawl/"+life), bucket.Config{})
@@ -87,7 +87,7 @@ func (p *sharedPlace) sound(life string) (place.Place, error) {
 	return file.Open(filepath.Join(p.dir, life), vfs.OS)
 }
 
-// holdBack lets nothing more of a life come there.
+// holdBack blocks further uploads of an incarnation.
 func (p *sharedPlace) holdBack(life string) {
 	p.t.Helper()
 	at, is := p.lives.Load(life)
@@ -97,7 +97,7 @@ func (p *sharedPlace) holdBack(life string) {
 	at.(*placetest.Faulty).SetDown(placetest.ErrFault)
 }
 
-// give has a node bring its files there.
+// give makes a node upload its files.
 func (p *sharedPlace) give(c *Config, dies *atomic.Bool) {
 	c.PlaceWait = 20 * time.Second
 	c.ReadManifest = func(ctx context.Context, url string) (*away.Manifest, error) {
@@ -160,7 +160,7 @@ func (p *sharedPlace) give(c *Config, dies *atomic.Bool) {
 	}
 }
 
-// A bearer is a carrier whose process may die.
+// A bearer is an uploader whose process may die.
 type bearer struct {
 	cfg upload.Config
 	up  *upload.Uploader
@@ -170,7 +170,7 @@ type bearer struct {
 	states *upload.States
 	kept   sync.WaitGroup
 	keep   context.CancelFunc
-	forgot func() // told that it forgets its state before it waits for the place
+	forgot func() // called when the state is deleted before the upload is complete
 
 	dies *atomic.Bool
 	stop context.CancelFunc
@@ -178,7 +178,7 @@ type bearer struct {
 }
 
 func (b *bearer) over(ctx context.Context, disk vfs.FS) (_ vfs.FS, err error) {
-	for range 20 { // a place that fails now and then
+	for range 20 { // the storage location sometimes fails
 		if b.up, err = upload.Open(ctx, b.cfg); err == nil {
 			return away.NewOverlay(context.WithoutCancel(ctx), disk, b.cfg.Dir, b.cfg.Place, b.up.Manifest()), nil
 		}
@@ -197,7 +197,7 @@ func (b *bearer) Start(ctx context.Context) {
 	go func() { b.ran <- b.up.Run(ctx) }()
 }
 
-// Cut is a [session.StateCarrier]'s.
+// Cut implements [session.StateUploader].
 func (b *bearer) Cut(log journal.Shipped, warn func(error)) func(at, relies journal.Position, marks []store.Mark) {
 	if b.least == 0 {
 		return nil
@@ -250,8 +250,8 @@ func (b *bearer) Close() error {
 	return nil
 }
 
-// recorded are the URLs whose records lie in places, as manifests and indexes say, by life. A place may keep other bytes
-// than it was given: a manifest that cannot be read has no records until it is written again.
+// recorded returns the URLs with uploaded records, according to manifests and indexes, by incarnation. Uploaded bytes
+// may be corrupted: an unreadable manifest has no records until it is written again.
 func (p *sharedPlace) recorded() map[string][]string {
 	p.t.Helper()
 	all := map[string][]string{}
@@ -278,7 +278,7 @@ func (p *sharedPlace) recorded() map[string][]string {
 	return all
 }
 
-// read is the place of a life, and its manifest; nil before it has one.
+// read returns an incarnation's storage location and manifest; nil before it has one.
 func (p *sharedPlace) read(life string) (place.Place, *away.Manifest) {
 	p.t.Helper()
 	at, err := p.sound(life)
@@ -292,7 +292,7 @@ func (p *sharedPlace) read(life string) (place.Place, *away.Manifest) {
 	return at, m
 }
 
-// listed are the URLs that pages.jsonl has in the place of a life.
+// listed returns the URLs in an incarnation's uploaded pages.jsonl.
 func (p *sharedPlace) listed(life string) map[string]bool {
 	p.t.Helper()
 	at, m := p.read(life)
@@ -313,7 +313,7 @@ func (p *sharedPlace) listed(life string) map[string]bool {
 	return urls
 }
 
-// urlsOf are the pages in an index.
+// urlsOf returns the pages in an index.
 func urlsOf(t *testing.T, at place.Place, index string) (urls []string) {
 	t.Helper()
 	text, err := place.ReadFile(t.Context(), at, index)
@@ -332,9 +332,9 @@ func urlsOf(t *testing.T, at place.Place, index string) (urls []string) {
 	return urls
 }
 
-// A node dies with its disk. What it has brought to the place is there, and what it has not is fetched again, be it of
-// hosts that others have got of it since.
-// Under one of the strategies its journal is cut short by what its checkpoints in the place have.
+// A node dies with its disk. Its uploaded pages are kept, and the others are fetched again, even those of hosts that
+// have moved to other nodes since. With one of the strategies its journal is truncated to the part after the uploaded
+// checkpoint.
 func TestALostDiskCostsNoRecord(t *testing.T) {
 	testmain.Slow(t)
 	underEach(t, func(t *testing.T, strategy string) {
@@ -343,7 +343,7 @@ func TestALostDiskCostsNoRecord(t *testing.T) {
 	})
 }
 
-// The same with a server of S3's protocol, which takes files by their digests, and with checkpoints.
+// The same with an S3 server, which verifies digests, and with checkpoints.
 func TestALostDiskCostsNoRecordInABucket(t *testing.T) {
 	testmain.Slow(t)
 	p := newSharedPlace(t, rand.Uint64())
@@ -351,7 +351,7 @@ func TestALostDiskCostsNoRecordInABucket(t *testing.T) {
 	aLostDiskCostsNoRecord(t, p, "hub", -1)
 }
 
-// aLostDiskCostsNoRecord crawls so many pages that enough are left when the place has what is waited for, at last.
+// aLostDiskCostsNoRecord crawls enough pages that some are left when the required files are finally uploaded.
 func aLostDiskCostsNoRecord(t *testing.T, p *sharedPlace, strategy string, least int64) {
 	web := jobtest.Serve(t, synthweb.Clean(22, 40, 2400))
 	c := newCluster(t, web)
@@ -370,7 +370,7 @@ func aLostDiskCostsNoRecord(t *testing.T, p *sharedPlace, strategy string, least
 	a, b, d := start("a", &never), start("b", &dies), start("d", &never)
 	c.members(3)
 	c.midway(500)
-	e := start("e", &never) // gets hosts of b, and what is known there
+	e := start("e", &never) // gets hosts of b, with their known URLs
 	c.members(4)
 	c.further(700)
 	dead := b.life()
@@ -441,8 +441,8 @@ func aLostDiskCostsNoRecord(t *testing.T, p *sharedPlace, strategy string, least
 	}
 }
 
-// A place that nobody can read holds up the dead node's hosts for as long as was said, and no longer: then all that it
-// had fetched is fetched again.
+// An unreadable storage location delays a dead node's hosts only for the configured time. Then all its pages are
+// fetched again.
 func TestAPlaceThatCannotBeReadIsNotWaitedForForEver(t *testing.T) {
 	testmain.Slow(t)
 	t.Parallel()
@@ -479,7 +479,8 @@ func TestAPlaceThatCannotBeReadIsNotWaitedForForEver(t *testing.T) {
 	}
 }
 
-// A node that leaves has all in its place, lists too; what a life that was given up has left is brought there later.
+// A leaving node has uploaded all its files, including lists. The files of an incarnation declared dead are uploaded
+// later.
 func TestWhatANodeHasIsInItsPlaceWhenItLeaves(t *testing.T) {
 	testmain.Slow(t)
 	t.Parallel()
@@ -518,7 +519,7 @@ func TestWhatANodeHasIsInItsPlaceWhenItLeaves(t *testing.T) {
 	isThere(first)
 	b.Leave()
 	c.ends(node.ErrLeft, b)
-	if b.life() == second { // on a machine that is too busy it was given up
+	if b.life() == second { // on a very busy machine it was declared dead
 		isThere(second)
 		if _, is := p.forgot.Load(second); !is {
 			t.Error("its state stays in the place until all else is there")
@@ -534,7 +535,7 @@ func TestWhatANodeHasIsInItsPlaceWhenItLeaves(t *testing.T) {
 	}
 }
 
-// life is whose the node's folder is.
+// life returns the identity of the node in the folder.
 func (r *running) life() string {
 	id, err := IdentityOf(r.dir)
 	if err != nil {
@@ -543,7 +544,7 @@ func (r *running) life() string {
 	return id
 }
 
-// pages is how many pages a node has fetched, which may be between two of its lives.
+// pages returns the number of pages of a node, which may be between two incarnations.
 func (c *cluster) pages(r *running) (n int64) {
 	c.t.Helper()
 	c.eventually(r.Name+" takes part", func() bool {
@@ -557,8 +558,8 @@ func (c *cluster) pages(r *running) (n int64) {
 	return n
 }
 
-// giveUp revokes the lease of a node that was killed, as the others would after its time: so none need be so short that
-// nodes that live lose theirs on a busy machine.
+// giveUp revokes the lease of a killed node, as the others would when it expires. So leases need not be short, and live
+// nodes do not lose theirs on a busy machine.
 func (c *cluster) giveUp(life string) {
 	c.t.Helper()
 	b, err := c.hub.Join("control~2")
@@ -582,7 +583,7 @@ func (c *cluster) giveUp(life string) {
 	})
 }
 
-// A node that is refused brings nothing to a place.
+// A rejected node uploads nothing.
 func TestANodeThatIsRefusedBringsNothing(t *testing.T) {
 	t.Parallel()
 	web := jobtest.Serve(t, synthweb.Clean(25, 8, 100))

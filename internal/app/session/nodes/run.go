@@ -36,15 +36,15 @@ func (m *membership) run(ctx context.Context) (*stats.Report, error) {
 	go func() {
 		var err error
 		report, err = m.crawl.Run(crawling)
-		if err != nil { // otherwise the crawl is done, and the node ends in its time
+		if err != nil { // otherwise the crawl is done, and the node ends later
 			leave(errors.Join(errEnded, err))
 		}
 		ended <- err
 	}()
 	err = m.node.Run(taking)
-	// who waits for a node that leaves waits for the rest, too
+	// A leaving node is complete only after the upload.
 	m.n.finishing.Store(m.upload.uploader != nil)
-	if err == nil { // nothing is left to do, and the engine was told so
+	if err == nil { // the engine was told to finish
 		defer time.AfterFunc(endTimeout, stop).Stop()
 	} else {
 		m.crawl.SetEndReason(node.EndReason(err))
@@ -58,7 +58,7 @@ func (m *membership) run(ctx context.Context) (*stats.Report, error) {
 		m.dropLog(ctx)
 	}
 	switch {
-	case errors.Is(err, stream.ErrSealed), errors.Is(failed, stream.ErrSealed): // whoever has met it first
+	case errors.Is(err, stream.ErrSealed), errors.Is(failed, stream.ErrSealed): // whichever noticed it first
 		return report, fmt.Errorf("%w: %w", node.ErrLost, errors.Join(err, failed))
 	case errors.Is(err, errEnded):
 		return report, failed
@@ -72,16 +72,16 @@ var errEnded = errors.New("the engine has ended")
 
 const endTimeout = 5 * time.Second
 
-// shipRest gives the log some time to have all, so that nothing is missing there if the node does not come back.
+// shipRest gives the log some time to become complete, in case the node does not return.
 func (m *membership) shipRest(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
 	if err := m.journal.Ship(ctx, m.journal.End()); err != nil {
-		m.n.Log.Debug("the log does not have all", "err", err)
+		m.n.Log.Debug("the log is not complete", "err", err)
 	}
 }
 
-// noteJoined finds out whether a node that failed was a member ever: it says that it is one before it is.
+// noteJoined checks whether a failed node ever became a member: it records its membership in advance.
 func (m *membership) noteJoined(ctx context.Context, err error) {
 	if m.wasMember || err == nil || isEnd(err) || ctx.Err() != nil {
 		return
@@ -93,20 +93,18 @@ func (m *membership) noteJoined(ctx context.Context, err error) {
 	}
 }
 
-// notePages notes how many pages this node has fetched, which leaves: its lease, which told that, is gone.
+// notePages records the page count of this leaving node, whose lease is gone.
 func (m *membership) notePages(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
-	if _, err := (node.Totals{Registry: m.bus}).AddDeparted(
-		ctx,
-		node.Pages{m.id.Node(): m.crawl.Stats.Pages()},
-	); err != nil {
-		m.n.Log.Debug("the pages of this node are not noted", "err", err)
+	if _, err := (node.Totals{Registry: m.bus}).AddDeparted(ctx,
+		node.Pages{m.id.Node(): m.crawl.Stats.Pages()}); err != nil {
+		m.n.Log.Debug("cannot record the page count of this node", "err", err)
 	}
 }
 
-// dropLog removes the log of a node that has nothing any more. One that was the last of its cluster stays in the table,
-// and keeps its own.
+// dropLog deletes the log of a node that has transferred all its data. The last node of a cluster stays in the table,
+// and keeps its log.
 func (m *membership) dropLog(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
@@ -115,7 +113,7 @@ func (m *membership) dropLog(ctx context.Context) {
 	}
 	err := errors.Join(m.bus.Drop(ctx, logOf(m.id.Node())), deletePlace(ctx, m.bus, m.id.Node()))
 	if err != nil {
-		m.n.Log.Warn("the log of this node stays", "err", err)
+		m.n.Log.Warn("cannot delete the log of this node", "err", err)
 		return
 	}
 	m.dropped = true

@@ -11,7 +11,7 @@ import (
 	"kumo/internal/base/settings"
 )
 
-// applySettings goes by the settings that the crawl's record has now, as far as they may change while it runs.
+// applySettings applies the settings of the crawl's record that may change during the run.
 func (m *membership) applySettings(now map[string][]string) {
 	settle := m.n.ApplySettings
 	m.counter.limit.Store(job.LimitOf(now))
@@ -24,20 +24,19 @@ func (m *membership) applySettings(now map[string][]string) {
 		err = m.crawl.Tune(&j)
 	}
 	if err != nil {
-		m.n.Log.Warn("this node does not go by the crawl's new settings", "err", err)
+		m.n.Log.Warn("cannot apply the crawl's new settings", "err", err)
 		return
 	}
 	for _, key := range changed(m.settings, now) {
-		m.n.Log.Info("a setting of the crawl is another one", "setting", key, "was", m.settings[key], "is", now[key])
+		m.n.Log.Info("a setting of the crawl has changed", "setting", key, "was", m.settings[key], "is", now[key])
 	}
 	m.settings = now
 }
 
-// errSettings says that the crawl was started with settings that are read when a node begins, and are others than this
-// one began with.
-var errSettings = errors.New("the crawl's settings are others now")
+// errSettings means that the crawl was started with other settings, which a node only reads at its start.
+var errSettings = errors.New("the crawl's settings have changed")
 
-// checkSettings returns errSettings if the node must begin anew for settings.
+// checkSettings returns errSettings if the node must restart to apply the settings.
 func (m *membership) checkSettings(settings map[string][]string) error {
 	if m.n.ApplySettings == nil {
 		return nil

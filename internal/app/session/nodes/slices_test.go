@@ -12,7 +12,7 @@ import (
 	"kumo/internal/lab/testmain"
 )
 
-// slice has each host cut into slices.
+// slice divides each host into slices.
 func (c *cluster) slice(n int, delay time.Duration) {
 	c.tune = func(j *job.Job) {
 		j.Frontier.Slices, j.Frontier.PerHost, j.Frontier.Delay = n, n, delay
@@ -20,7 +20,7 @@ func (c *cluster) slice(n int, delay time.Duration) {
 	}
 }
 
-// Three nodes fetch one site: by a hash each about a third of it.
+// Three nodes fetch one site; by a hash, each gets about a third.
 func TestThreeNodesShareASite(t *testing.T) { underEach(t, threeNodesShareASite) }
 
 func threeNodesShareASite(t *testing.T, strategy string) {
@@ -41,7 +41,7 @@ func threeNodesShareASite(t *testing.T, strategy string) {
 	total := 0
 	for _, r := range []*running{a, b, d} {
 		n := pagesIn(t, r.dir)
-		// the control unit goes by more than a hash
+		// The control unit considers more than a hash.
 		if fair := score.Truth / 3; n == 0 || strategy == "shard" && (n < fair/2 || n > 2*fair) {
 			t.Errorf("%s has fetched %d of %d pages", r.Name, n, score.Truth)
 		}
@@ -53,8 +53,8 @@ func threeNodesShareASite(t *testing.T, strategy string) {
 	}
 }
 
-// A node that has a part of a site dies, one with its folder and one without, and another one leaves. All is fetched,
-// what had not been shipped perhaps twice.
+// A node with a part of a site dies, with or without its folder, and another one leaves. All pages are fetched; those
+// not yet replicated possibly twice.
 func TestASharedSiteSurvivesItsNodes(t *testing.T) {
 	testmain.Slow(t)
 	underEach(t, aSharedSiteSurvivesItsNodes)
@@ -74,7 +74,7 @@ func aSharedSiteSurvivesItsNodes(t *testing.T, strategy string) {
 	c.further(500)
 	b.kill()
 	was := c.dir
-	c.dir = t.TempDir() // nobody finds what it had
+	c.dir = t.TempDir() // its data is lost
 	b = c.start("b")
 	c.dir = was
 	c.further(1000)

@@ -11,8 +11,8 @@ import (
 	"kumo/internal/lab/testmain"
 )
 
-// What all nodes have done is never less than it was: not when one leaves, nor when one dies with its disk and others
-// take its place.
+// The totals over all nodes never decrease: not when a node leaves, nor when one dies with its disk and others take
+// over.
 func TestTotalsNeverFall(t *testing.T) {
 	testmain.Slow(t)
 	t.Parallel()
@@ -38,8 +38,8 @@ func TestTotalsNeverFall(t *testing.T) {
 		pages, gone, known = all.Totals.Pages, all.Gone.Nodes, all.Totals.Known
 		most = max(most, known)
 	}
-	// until a node that has been given hosts says so, nobody counts what it knows; who left knew some of others' hosts,
-	// and a node's share is a third
+	// The URLs of moved hosts are not counted until their new owner reports them. The leaving node knew URLs of several
+	// hosts; a node's share is a third.
 	isKnown := func() bool { return known >= most*8/10 }
 	c.eventually("some of it is fetched", func() bool { look(); return pages > 300 })
 	d.Leave()

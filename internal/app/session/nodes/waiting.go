@@ -16,19 +16,19 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// A waiter says that a node waits for the crawl's start, and has not become a member yet: people see it, and the first
-// hosts of a crawl are not given away before it is there.
+// A waiter announces that a node waits for the crawl's start, and then for its membership. Users see it, and the first
+// hosts of a crawl are not assigned before the node joins.
 type waiter struct {
 	m         *membership
 	rev       uint64
 	announced time.Time
-	rivals    map[string]uint64 // revisions of what others of the same name had said when this one came
+	rivals    map[string]uint64 // revisions of the announcements of other nodes with the same name at the start
 }
 
 func (w *waiter) key() string { return node.WaitingPrefix + string(w.m.id.Node()) }
 
-// announce says it again when it is time. It returns an error if another process of the same name was there first, and is
-// there still.
+// announce renews the announcement when it is time. It returns an error if another process with the same name already
+// waits.
 func (w *waiter) announce(ctx context.Context) error {
 	if time.Since(w.announced) < w.m.n.Timing.Beat {
 		return nil
@@ -43,7 +43,7 @@ func (w *waiter) announce(ctx context.Context) error {
 func (w *waiter) checkRivals(ctx context.Context) error {
 	now, err := bus.ReadAll(ctx, w.m.bus, node.WaitingPrefix)
 	if err != nil {
-		return nil // it is seen the next time
+		return nil // it is seen next time
 	}
 	self := w.m.id.Node()
 	others := map[string]uint64{}
@@ -68,11 +68,11 @@ func (w *waiter) publish(ctx context.Context) {
 	data, err := json.Marshal(node.Report{Name: w.m.id.Name, Version: job.Version, Address: w.m.n.Address,
 		Layout: w.m.n.Layout, State: desired.Waiting, Clock: time.Now().UTC()})
 	if err != nil {
-		return // of plain fields
+		return // plain fields only
 	}
 	w.announced = time.Now()
 	rev, err := w.m.bus.Put(ctx, w.key(), data, w.rev)
-	if errors.Is(err, bus.ErrStale) { // an earlier process of this node's has said it, or a try whose end is not known
+	if errors.Is(err, bus.ErrStale) { // written by an earlier process, or by an attempt with unknown result
 		if e, err := w.m.bus.Get(ctx, w.key()); err == nil {
 			w.rev = e.Revision
 		}
@@ -83,18 +83,17 @@ func (w *waiter) publish(ctx context.Context) {
 	}
 }
 
-// withdrawOnJoin says that the node does not wait any more as soon as it is a member. Until then the control unit knows that it
-// comes.
+// withdrawOnJoin withdraws the announcement as soon as the node is a member. Until then the control unit expects it.
 func (w *waiter) withdrawOnJoin(ctx context.Context) {
 	for range wait.Ticks(ctx, w.m.n.Timing.Beat/4) {
 		if w.m.router.Member() {
 			w.withdraw(ctx)
 			return
 		}
-	} // it is said when the node is closed
+	} // otherwise it is withdrawn when the node is closed
 }
 
-// withdrawTimeout is how long a node tries to say that it does not wait any more.
+// withdrawTimeout limits an attempt to withdraw the announcement.
 const withdrawTimeout = 2 * time.Second
 
 func (w *waiter) withdraw(ctx context.Context) {
@@ -104,7 +103,7 @@ func (w *waiter) withdraw(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), withdrawTimeout)
 	defer cancel()
 	if err := w.m.bus.Delete(ctx, w.key(), w.rev); err != nil {
-		w.m.n.Log.Debug("a write is in doubt", "key", w.key(), "err", err)
+		w.m.n.Log.Debug("the result of a write is unknown", "key", w.key(), "err", err)
 	}
 	w.rev = 0
 }

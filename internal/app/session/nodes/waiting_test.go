@@ -16,8 +16,7 @@ import (
 	"kumo/internal/lab/synthweb"
 )
 
-// TestTheStartIsHeardAtOnce: nodes that wait do not come one after the other because each looks for the start when its
-// second is over.
+// TestTheStartIsHeardAtOnce: waiting nodes notice the start at once, not only at the end of their polling interval.
 func TestTheStartIsHeardAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hub := inproc.New(1)
@@ -53,7 +52,8 @@ func TestTheStartIsHeardAtOnce(t *testing.T) {
 	})
 }
 
-// TestWhoIsAMemberDoesNotWait: what says that a node waits is gone when it is a member, and when it ends before.
+// TestWhoIsAMemberDoesNotWait: the announcement of a waiting node is withdrawn when it becomes a member, or ends
+// before.
 func TestWhoIsAMemberDoesNotWait(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, jobtest.Serve(t, synthweb.Clean(17, 10, 1200)))

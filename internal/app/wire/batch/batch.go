@@ -24,15 +24,15 @@ import (
 	"kumo/internal/state/store/warc"
 )
 
-// A Setup says what to run on.
+// A Setup configures a runner.
 type Setup struct {
 	On     string      // "local" or "hadoop"
 	Place  place.Place // of input and output
-	Temp   string      // a folder; default one in the place if it is a local folder, otherwise the system's
+	Temp   string      // a folder; default: one in Place if that is a local folder, otherwise the system's
 	Memory int64       // bytes for sorting; default 192 MiB
 }
 
-// Runners are the names of what jobs can run on.
+// Runners returns the names of the runners.
 func Runners() []string { return []string{"local", "hadoop"} }
 
 // OpenRunner opens a runner.
@@ -47,16 +47,16 @@ func OpenRunner(s Setup) (batch.Runner, error) {
 	case "hadoop":
 		return onHadoop(s)
 	}
-	return nil, advice.Usage("--on %s: jobs run on %s", s.On, strings.Join(Runners(), ", "))
+	return nil, advice.Usage("--on %s: available are %s", s.On, strings.Join(Runners(), ", "))
 }
 
-// HadoopTask are the arguments with which the command is a task of Hadoop Streaming.
+// HadoopTask is the command line of a Hadoop Streaming task.
 var HadoopTask = []string{"batch", "attempt"}
 
 func onHadoop(s Setup) (batch.Runner, error) {
 	at, is := s.Place.(*hdfs.Place)
 	if !is {
-		return nil, advice.Usage("--on hadoop takes a --place on its file system, as hdfs://host:port/path or "+
+		return nil, advice.Usage("--on hadoop needs a --place on its file system, such as hdfs://host:port/path or "+
 			"hdfs:///path; this is %s", s.Place.URL())
 	}
 	conf, err := places.HadoopConf()
@@ -70,19 +70,18 @@ func onHadoop(s Setup) (batch.Runner, error) {
 	return hadoop.New(hadoop.Config{Place: at, Conf: conf, Client: client, Task: HadoopTask})
 }
 
-// MemoryLimit is what a process that sorts in so much memory is held to; 0: the default.
+// MemoryLimit returns the memory limit of a process that sorts in the given memory; 0: the default.
 func MemoryLimit(memory int64) int64 { return local.Config{Memory: memory}.MemoryLimit() }
 
-// Reducers is how many partitions jobs have if nobody says.
+// Reducers returns the default number of partitions.
 func Reducers() int { return runtime.GOMAXPROCS(0) }
 
-// Fetching is how a batch crawl fetches if nobody says otherwise; contact is a URL or mail address for the owners of
-// sites.
+// Fetching returns the default fetch settings of a batch crawl. contact is a URL or mail address for site owners.
 func Fetching(contact string) batch.Fetching {
 	return batch.Fetching{Agent: job.Agent, UserAgent: job.UserAgent(contact), AddressDelay: 250 * time.Millisecond}
 }
 
-// OpenWARC opens a store of WARCs in a folder: a collection's of a day.
+// OpenWARC opens a store of WARC files in a folder, for one day of a collection.
 func OpenWARC(dir, compression string, maxSize int64, c *collection.Collection, date string) (store.Store, error) {
 	hostname, err := os.Hostname()
 	if err != nil {

@@ -11,36 +11,34 @@ import (
 	"kumo/internal/cluster/desired"
 )
 
-// What a person can do about what goes wrong between nodes. The errors say what is wrong; they are made where it is
-// found.
+// Advice for errors between nodes. The errors themselves are created where they are detected.
 var remedies = []struct {
 	is error
 	do string
 }{
-	{natsbus.ErrSecret, "copy the secret from a node that runs, and name it with --secret-file or in KUMO_SECRET; or " +
+	{natsbus.ErrSecret, "copy the secret from a running node and name it with --secret-file or in KUMO_SECRET; or " +
 		"check the address"},
-	{natsbus.ErrNoSecret, "start all nodes with the same secret, or this one without"},
+	{natsbus.ErrNoSecret, "start all nodes with the same secret, or this one without one"},
 	{natsbus.ErrWantsSecret, "name the cluster's secret with --secret-file or in KUMO_SECRET"},
-	{natsbus.ErrOtherCrawl, "name that crawl with --crawl, or give this one other addresses with --listen and --join: " +
-		"each server takes two ports, the one named and the next"},
-	{natsbus.ErrNotKumo, "check the address: --join wants one of a node that runs a server"},
-	{natsbus.ErrServers, "which nodes run servers is fixed when a cluster is made: give each node the --servers, and " +
-		"the first addresses in --join, that it was made with"},
-	{natsbus.ErrNoMajority, "a majority of them must run: start their nodes again, with the commands and folders that " +
-		"they had. Until then nobody fetches, and " +
-		"nothing is lost; the crawl goes on by itself when they are back"},
-	{natsbus.ErrNoLeader, "its servers agree on a leader within some seconds of a start or a loss: give the command " +
-		"again, or a longer --wait"},
-	{natsbus.ErrNoAnswer, "check that a node with a server runs there, the address, and the firewall; other nodes join " +
+	{natsbus.ErrOtherCrawl, "name that crawl with --crawl, or use other addresses in --listen and --join: " +
+		"each server uses two ports, the given one and the next"},
+	{natsbus.ErrNotKumo, "check the address: --join needs that of a node that runs a server"},
+	{natsbus.ErrServers, "the nodes with servers are fixed when a cluster is created: give each node the --servers, and " +
+		"the first addresses in --join, of that time"},
+	{natsbus.ErrNoMajority, "a majority of them must run: restart their nodes with their previous commands and " +
+		"folders. Until then nothing is fetched, and nothing is lost; the crawl resumes by itself when they are back"},
+	{natsbus.ErrNoLeader, "the servers elect a leader within seconds after a start or a failure: repeat the command, " +
+		"or use a longer --wait"},
+	{natsbus.ErrNoAnswer, "check the address, the firewall, and that a node with a server runs there; other nodes join " +
 		"where the first one listens"},
-	{bus.ErrUnavailable, "the servers did not answer in time, so it may have been done or not: kumo status says how it " +
-		"is, and which servers are away"},
+	{bus.ErrUnavailable, "the servers did not answer in time, so the request may have been executed or not: kumo status " +
+		"shows the state, and which servers are down"},
 	{p2p.ErrNotMember, "check --crawl, and that --secret-file has the secret of its nodes"},
-	{control.ErrNoReply, "they may be too busy, or just end: try again, or name other nodes with --join"},
-	{desired.ErrState, "kumo status says how it is with the crawl"},
+	{control.ErrNoReply, "they may be overloaded or shutting down: try again, or name other nodes with --join"},
+	{desired.ErrState, "kumo status shows the state of the crawl"},
 }
 
-// Advise adds to an error what a person can do about it, if that is known and nothing is said yet.
+// Advise adds advice to an error, if there is any and the error has none yet.
 func Advise(err error) error {
 	if err == nil || advice.Of(err) != "" {
 		return err
@@ -53,5 +51,5 @@ func Advise(err error) error {
 	return err
 }
 
-// IsNoAnswer reports that no server of a cluster answers.
+// IsNoAnswer reports whether the error means that no server of a cluster answers.
 func IsNoAnswer(err error) bool { return errors.Is(err, natsbus.ErrNoAnswer) }

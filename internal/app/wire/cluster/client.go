@@ -20,17 +20,17 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// OpenClient connects to the cluster of a crawl, and waits until it can be changed. Of the options those that lead
-// there matter. The caller closes the client.
+// OpenClient connects to the cluster of a crawl, and waits until it can be changed. It uses only the options for the
+// connection. The caller closes the client.
 func OpenClient(ctx context.Context, crawl string, o NodeOptions) (admin.Client, error) {
 	return OpenView(ctx, crawl, o, 0)
 }
 
-// OpenView is OpenClient for who only looks. If too few servers run, the client shows what those that run have after so
-// long, and its Trouble says so; 0: it waits for them.
+// OpenView is OpenClient for reading. If too few servers run, the client returns the last known state after patience,
+// and its Trouble returns the reason. With patience 0, it waits for the servers.
 func OpenView(ctx context.Context, crawl string, o NodeOptions, patience time.Duration) (_ admin.Client, err error) {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	o.Listen = "" // its server is a node's
+	o.Listen = "" // only nodes run servers
 	if o.NATS == "" &&
 		slices.ContainsFunc(o.Join, func(a string) bool { return strings.HasPrefix(a, "/") }) { // a multiaddr
 		return openMesh(ctx, crawl, &o)
@@ -65,8 +65,8 @@ func OpenView(ctx context.Context, crawl string, o NodeOptions, patience time.Du
 	return admin.New(cfg), nil
 }
 
-// ready waits until a cluster can be changed. With patience it does not wait for servers that are away: trouble is why
-// an old picture is to be shown.
+// ready waits until the cluster can be changed. With patience, it does not wait for missing servers; trouble is then
+// the reason why only an old snapshot is available.
 func ready(ctx context.Context, c *natsbus.Cluster, patience time.Duration) (trouble, err error) {
 	if patience <= 0 {
 		return nil, c.Ready(ctx)
@@ -79,13 +79,13 @@ func ready(ctx context.Context, c *natsbus.Cluster, patience time.Duration) (tro
 		switch {
 		case errors.Is(err, natsbus.ErrNoMajority):
 			return err, nil
-		case err == nil || !late: // otherwise they may just elect a leader
+		case err == nil || !late: // otherwise they may just be electing a leader
 			return nil, err
 		}
 	}
 }
 
-// openMesh connects to the crawl of nodes without a centre.
+// openMesh connects to a mesh crawl.
 func openMesh(ctx context.Context, crawl string, o *NodeOptions) (admin.Client, error) {
 	m, err := p2p.Open(p2p.Config{Name: p2p.Guest, Crawl: node.CrawlWord(crawl), Secret: o.Secret,
 		Log: func(s string) { o.Log.Debug(s) }})
@@ -99,7 +99,7 @@ func openMesh(ctx context.Context, crawl string, o *NodeOptions) (admin.Client, 
 	return admin.NewMesh(m, nodes, m.Close), nil
 }
 
-// isMesh reports whether one of some addresses is that of a node without a centre, by how who listens there speaks.
+// isMesh reports whether a mesh node listens at one of the addresses, judging by its greeting.
 func isMesh(ctx context.Context, join []string) bool {
 	found := make(chan bool, len(join))
 	for _, a := range join {
@@ -112,7 +112,7 @@ func isMesh(ctx context.Context, join []string) bool {
 	return is
 }
 
-// greetTimeout is how long a node has to greet.
+// greetTimeout is how long to wait for a node's greeting.
 const greetTimeout = time.Second
 
 func speaksMesh(ctx context.Context, address string) bool {

@@ -18,15 +18,15 @@ import (
 )
 
 const (
-	// DefaultBackups is how many nodes remember the URLs of a host if nothing else is said.
+	// DefaultBackups is the default number of nodes that remember a host's URLs.
 	DefaultBackups = 3
-	// DefaultLostAfter is after how long a node that is missed counts as lost with its disk if nothing else is said.
+	// DefaultLostAfter is the default time until a missing node counts as lost with its disk.
 	DefaultLostAfter = mesh.DefaultLostAfter
-	// MaxBackups is how many may.
+	// MaxBackups is the maximum number of such nodes.
 	MaxBackups = 16
 )
 
-// Reaches are the words that NodeOptions.Reach may have.
+// Reaches returns the values of NodeOptions.Reach.
 func Reaches() []string { return []string{"auto", "public", "private"} }
 
 func parseReach(word string) (p2p.Reach, error) {
@@ -38,31 +38,22 @@ func parseReach(word string) (p2p.Reach, error) {
 	case "private":
 		return p2p.ReachPrivate, nil
 	}
-	return 0, advice.Usage("reach %q: there are %s", word, strings.Join(Reaches(), ", "))
+	return 0, advice.Usage("reach %q: use %s", word, strings.Join(Reaches(), ", "))
 }
 
-// openMeshNode makes a node of a crawl without a centre.
+// openMeshNode creates a node of a mesh crawl.
 func openMeshNode(ctx context.Context, j *job.Job, o *NodeOptions) (Node, error) {
 	reach, err := parseReach(o.Reach)
 	if err != nil {
 		return nil, err
 	}
 	if o.Name == p2p.Guest {
-		return nil, advice.Usage("a node cannot be called %q: commands are", o.Name)
+		return nil, advice.Usage("the node name %q is reserved for commands", o.Name)
 	}
-	cfg := meshnodes.Config{
-		Name:          o.Name,
-		Address:       o.Address,
-		Join:          o.Join,
-		Backups:       cmp.Or(o.Backups, DefaultBackups),
-		ApplySettings: o.ApplySettings,
-		Open:          wire.OpenPart,
-		NewUploader:   o.NewUploader,
-		ReadManifest:  o.ReadManifest,
-		PlaceWait:     o.PlaceWait,
-		LostAfter:     o.LostAfter,
-		Log:           o.Log,
-	}
+	cfg := meshnodes.Config{Name: o.Name, Address: o.Address, Join: o.Join, Backups: cmp.Or(o.Backups, DefaultBackups),
+		ApplySettings: o.ApplySettings, Open: wire.OpenPart, NewUploader: o.NewUploader, ReadManifest: o.ReadManifest,
+		PlaceWait: o.PlaceWait,
+		LostAfter: o.LostAfter, Log: o.Log}
 	cfg.Connect = func(_ context.Context, dir string, reached, lost func(strategy.Node)) (meshnodes.Connection, error) {
 		return p2p.Open(p2p.Config{Name: o.Name, Crawl: node.CrawlWord(j.Name), Secret: o.Secret, Dir: dir,
 			Listen: splitList(o.Listen), Reach: reach, LAN: o.LAN, Reached: reached, Lost: lost,
@@ -82,10 +73,10 @@ func splitList(list string) []string {
 	return strings.Split(list, ",")
 }
 
-// A meshNode says where others find it.
+// A meshNode also returns the addresses at which other nodes can join it.
 type meshNode struct{ *meshnodes.Node }
 
-// Addresses are addresses to give to --join of other nodes: those at which TCP is listened to, as "host:port".
+// Addresses returns addresses for --join of other nodes: those of TCP listeners, as "host:port".
 func (n meshNode) Addresses() (all []string) {
 	for _, a := range n.Node.Addrs() {
 		if short, is := hostPort(a); is && !slices.Contains(all, short) {
@@ -95,7 +86,7 @@ func (n meshNode) Addresses() (all []string) {
 	return all
 }
 
-// hostPort is a multiaddress of TCP in the form that most people know.
+// hostPort converts a TCP multiaddress to "host:port".
 func hostPort(multiaddr string) (address string, is bool) {
 	p := strings.Split(multiaddr, "/")
 	if len(p) < 5 || p[1] != "ip4" && p[1] != "ip6" || p[3] != "tcp" || strings.Contains(multiaddr, "/p2p-circuit") {

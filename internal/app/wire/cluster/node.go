@@ -28,49 +28,51 @@ import (
 	"kumo/internal/cluster/strategy/shard"
 )
 
-// NodeOptions say what a node is in its cluster.
+// NodeOptions configure a node of a cluster.
 type NodeOptions struct {
-	Name     string   // one word, unlike those of the other nodes
-	Listen   string   // "host:port" of the server that runs in this process; "": none does
-	Join     []string // addresses of any of the servers
-	Servers  []string // addresses of all of them: 1, 3 or 5
-	NATS     string   // or the URL of a NATS that is there already
+	Name     string   // a single word, unique in the cluster
+	Listen   string   // "host:port" of this process's server; "": none
+	Join     []string // addresses of some of the servers
+	Servers  []string // addresses of all servers: 1, 3 or 5
+	NATS     string   // URL of an existing NATS, instead
 	Secret   secret.Secret
-	Replicas int    // with NATS: on how many of its servers things are kept; 0: one
+	Replicas int    // with NATS: number of servers that store the data; 0: one
 	Preset   string // "lan" or "wan"; "": lan
-	// Strategy says who crawls what: "shard", or with the way of its second level behind it, as "shard/ring"; "hub", or
-	// "hub/paper"; "balance"; or "mesh". It is the same on all nodes.
+	// Strategy determines which node crawls which hosts: "shard", or with the method of its second level, "shard/ring";
+	// "hub", or "hub/paper"; "balance"; or "mesh". It must be the same on all nodes.
 	Strategy string
-	Splitter string // of balance: one of Splitters; the same on all nodes; "": exact
-	// Of a node with the strategy mesh: Listen and Join may be multiaddresses, the port listened on 0 for any.
-	Backups int    // nodes that remember the URLs of a host; the same on all nodes; 0: DefaultBackups
-	Reach   string // whether others can connect to it: one of Reaches; "": auto
+	Splitter string // for balance: one of Splitters; the same on all nodes; "": exact
+	// For mesh: Listen and Join may be multiaddresses; port 0 in Listen means any.
+	Backups int    // nodes that remember a host's URLs; the same on all nodes; 0: DefaultBackups
+	Reach   string // whether other nodes can connect to it: one of Reaches; "": auto
 	LAN     bool   // look for nodes in the local network
-	// LostAfter is after how long a node that is missed counts as lost with its disk; 0: as mesh.Config has it
+	// LostAfter is the time until a missing node counts as lost with its disk; 0: mesh.Config's default.
 	LostAfter time.Duration
-	Slots     int    // the largest number of nodes ever planned; 0: DefaultSlots
-	Address   string // where this node can be asked; may be empty
-	// ApplySettings makes the crawl's settings, as its record has them, the job's. If it is set, the node waits until there are
-	// some.
+	Slots     int    // maximum number of nodes ever planned; 0: DefaultSlots
+	Address   string // of this node's API; may be empty
+	// ApplySettings applies the settings of the crawl's record to the job. If it is set, the node waits until there are
+	// settings.
 	ApplySettings func(j *job.Job, settings []settings.Setting) error
-	NewUploader   session.NewUploader // brings the node's record files to a place; nil: they stay in its folder
-	// ReadManifest reads what is in a node's place, by its URL; PlaceWait is how long that of a dead node is waited for.
+	NewUploader   session.NewUploader // nil: record files stay in the node's folder
+	// ReadManifest reads the manifest of a node's storage location, by its URL. PlaceWait limits the wait for that of a
+	// dead node.
 	ReadManifest func(ctx context.Context, place string) (*away.Manifest, error)
 	PlaceWait    time.Duration
-	// CopyState copies the newest checkpoint of a node's state in its place into a folder; DropState removes them.
+	// CopyState copies the newest uploaded checkpoint of a node's state into a folder. DropState deletes the uploaded
+	// checkpoints.
 	CopyState func(ctx context.Context, place string, disk vfs.FS, dir string) (*away.State, error)
 	DropState func(ctx context.Context, place string) error
 	Log       *slog.Logger // may be nil
 
-	timing *member.Timing // in tests: others than the preset's
+	timing *member.Timing // only in tests; overrides Preset
 }
 
-// DefaultSlots is the largest number of nodes if nothing else is planned.
+// DefaultSlots is the default maximum number of nodes.
 const DefaultSlots = shard.DefaultSlots
 
 const maxSlots = 1 << 20
 
-// Presets are the names that NodeOptions.Preset may have.
+// Presets returns the values of NodeOptions.Preset.
 func Presets() []string { return []string{"lan", "wan"} }
 
 func timing(preset string) (member.Timing, error) {
@@ -80,26 +82,26 @@ func timing(preset string) (member.Timing, error) {
 	case "wan":
 		return member.WAN(), nil
 	}
-	return member.Timing{}, advice.Usage("preset %q: there are lan and wan", preset)
+	return member.Timing{}, advice.Usage("preset %q: use lan or wan", preset)
 }
 
 // A Node is a process that takes part in a crawl.
 type Node interface {
-	// Run takes part until the crawl is done (nil), was stopped (node.ErrStopped), the node has left (node.ErrLeft), or
-	// ctx ends. There may be a report also when there is an error.
+	// Run takes part in the crawl until it is done (nil), was stopped (node.ErrStopped), the node has left
+	// (node.ErrLeft), or ctx ends. It may return a report even with an error.
 	Run(ctx context.Context) (*stats.Report, error)
-	Leave()                    // asks the node to hand over all it has, and to leave
-	Member() bool              // it has a place among the others, and knows that it has it still
-	Uploading() bool           // its part is over, and the rest of its record files is on its way to a place
-	Session() *session.Session // the crawl as this node has it at present; nil before it takes part
+	Leave()                    // starts the transfer of all data to other nodes; the node then ends
+	Member() bool              // reports whether it currently has a confirmed place in the crawl
+	Uploading() bool           // reports whether only the upload of its record files continues
+	Session() *session.Session // returns the node's current part of the crawl; nil before it takes part
 	Close() error
 }
 
-// serverDir is where a node's folder has what its server keeps.
+// serverDir is the subfolder for the data of the node's server.
 const serverDir = "cluster"
 
-// OpenNode connects a process to its cluster, and starts the server that it runs for it, if any. It waits for the other
-// servers until ctx ends. The caller closes the node.
+// OpenNode connects a process to its cluster and starts its server, if it runs one. It waits for the other servers
+// until ctx ends. The caller closes the node.
 func OpenNode(ctx context.Context, j *job.Job, o NodeOptions) (Node, error) {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Strategy == "mesh" {
@@ -109,23 +111,10 @@ func OpenNode(ctx context.Context, j *job.Job, o NodeOptions) (Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg := nodes.Config{
-		Name:      o.Name,
-		Address:   o.Address,
-		Serves:    o.Listen != "",
-		ServerDir: serverDir,
-		Layout: s.layout(
-			cmp.Or(o.Preset, "lan"),
-		),
-		Joining:       s.member,
-		ApplySettings: o.ApplySettings,
-		Open:          wire.OpenPart,
-		NewUploader:   o.NewUploader,
-		ReadManifest:  o.ReadManifest,
-		CopyState:     o.CopyState,
-		DropState:     o.DropState,
-		PlaceWait:     o.PlaceWait,
-		Log:           o.Log,
+	cfg := nodes.Config{Name: o.Name, Address: o.Address, Serves: o.Listen != "", ServerDir: serverDir,
+		Layout: s.layout(cmp.Or(o.Preset, "lan")), Joining: s.member, ApplySettings: o.ApplySettings, Open: wire.OpenPart,
+		NewUploader:  o.NewUploader,
+		ReadManifest: o.ReadManifest, CopyState: o.CopyState, DropState: o.DropState, PlaceWait: o.PlaceWait, Log: o.Log,
 		Connect: func(ctx context.Context) (nodes.Connection, error) {
 			cfg := o.bus(j.Name)
 			cfg.Dir = filepath.Join(j.Dir, serverDir)
@@ -154,7 +143,7 @@ func (o *NodeOptions) strategy() (*strategyConfig, error) {
 		return nil, err
 	}
 	if o.Slots < 0 || o.Slots > maxSlots {
-		return nil, advice.Usage("%d slots: there may be up to %d", o.Slots, maxSlots)
+		return nil, advice.Usage("%d slots: the maximum is %d", o.Slots, maxSlots)
 	}
 	s.shard.Slots = cmp.Or(o.Slots, DefaultSlots)
 	return &s, nil
@@ -165,7 +154,7 @@ func (o *NodeOptions) bus(crawl string) natsbus.Config {
 		Secret: o.Secret, NATS: o.NATS, Replicas: o.Replicas, Log: func(s string) { o.Log.Info(s) }}
 }
 
-// A connection gives buses as interfaces.
+// A connection returns buses as interfaces.
 type connection struct{ *natsbus.Cluster }
 
 func (c connection) Join(n strategy.Node) (bus.Bus, error) { return c.Cluster.Join(n) }

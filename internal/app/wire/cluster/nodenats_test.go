@@ -18,8 +18,8 @@ import (
 	"kumo/internal/lab/testmain"
 )
 
-// Three nodes with the servers that belong to them, TLS and all. One of them goes, with its server, its state and its
-// disk, and comes back with nothing.
+// Three nodes with their own servers and TLS. One of them is lost with its server, state and disk, and returns without
+// data.
 func TestNodesOverTheirOwnServers(t *testing.T) {
 	testmain.Slow(t)
 	t.Parallel()
@@ -42,7 +42,7 @@ func TestNodesOverTheirOwnServers(t *testing.T) {
 	}
 	start := func(i int, dir string) process {
 		j := jobtest.For(web, filepath.Join(dir, fmt.Sprint(i)))
-		j.Seeds = nil // the cluster is given them
+		j.Seeds = nil // they are passed to the cluster
 		j.Frontier.Delay = 100 * time.Millisecond
 		ctx, stop := context.WithCancel(t.Context())
 		p := process{stop, make(chan error, 1)}

@@ -26,12 +26,12 @@ type strategyConfig struct {
 	balance *balance.Config
 }
 
-// Strategies are the names that NodeOptions.Strategy may have.
+// Strategies returns the values of NodeOptions.Strategy.
 func Strategies() []string {
 	return []string{"shard", "shard/paper", "shard/jump", "shard/ring", "hub", "hub/paper", "balance", "mesh"}
 }
 
-// Splitters are the names that NodeOptions.Splitter may have.
+// Splitters returns the values of NodeOptions.Splitter.
 func Splitters() []string { return balance.Splitters() }
 
 func parseStrategy(name, splitter, preset string, s secret.Secret) (p strategyConfig, err error) {
@@ -44,7 +44,7 @@ func parseStrategy(name, splitter, preset string, s secret.Secret) (p strategyCo
 		p.hub.Key, err = tableKey(s)
 	case "balance":
 		if way != "" {
-			return p, advice.Usage("strategy balance/%s: there is balance, with one of these splitters: %s", way,
+			return p, advice.Usage("strategy balance/%s: use balance, with one of these splitters: %s", way,
 				strings.Join(Splitters(), ", "))
 		}
 		if p.balance, err = parseBalance(splitter, preset); err != nil {
@@ -58,10 +58,10 @@ func parseStrategy(name, splitter, preset string, s secret.Secret) (p strategyCo
 			}
 		}
 	default:
-		return p, advice.Usage("strategy %q: a cluster has %s", name, strings.Join(Strategies(), ", "))
+		return p, advice.Usage("strategy %q: use %s", name, strings.Join(Strategies(), ", "))
 	}
 	if p.balance == nil && splitter != "" {
-		return p, advice.Usage("splitter %q is for the strategy balance, and this is %s", splitter, name)
+		return p, advice.Usage("splitter %q is for the strategy balance, not for %s", splitter, name)
 	}
 	return p, err
 }
@@ -88,13 +88,13 @@ func parseHub(way, preset string) (*hub.Config, error) {
 	case "paper":
 		cfg.FetchFirst, cfg.ProbeAll = true, true
 	default:
-		return nil, advice.Usage("strategy hub/%s: there are hub and hub/paper", way)
+		return nil, advice.Usage("strategy hub/%s: use hub or hub/paper", way)
 	}
 	return &cfg, nil
 }
 
-// tableKey keys the control unit's table: nobody who does not know the cluster's secret can choose names that crowd it.
-// A cluster without a secret is one machine's.
+// tableKey returns the hash key of the control unit's table. It prevents outsiders from choosing host names that
+// collide. A cluster without a secret runs on one machine.
 func tableKey(s secret.Secret) (key hosttable.Key, err error) {
 	if s.IsZero() {
 		return key, nil
@@ -104,7 +104,7 @@ func tableKey(s secret.Secret) (key hosttable.Key, err error) {
 	return key, err
 }
 
-// layout is what all nodes of the cluster must agree on.
+// layout returns the configuration that all nodes of the cluster must agree on.
 func (p *strategyConfig) layout(preset string) string {
 	if p.hub != nil {
 		way := "hub"
@@ -120,12 +120,12 @@ func (p *strategyConfig) layout(preset string) string {
 		preset)
 }
 
-// parseLayout reads from the table of members how the cluster's nodes place hosts.
+// parseLayout parses the layout in the table of members.
 func parseLayout(layout string) (*strategyConfig, error) {
 	var protocol int
 	var way, preset string
 	p := new(strategyConfig)
-	// n says it all
+	// n is sufficient; the error adds nothing.
 	n, _ := fmt.Sscanf(layout, "protocol %d, shard %s of %d slots, preset %s", &protocol, &way, &p.shard.Slots, &preset)
 	if n == 4 && protocol == node.Protocol {
 		var err error
@@ -144,11 +144,11 @@ func parseLayout(layout string) (*strategyConfig, error) {
 			return p, err
 		}
 	}
-	return nil, advice.With(fmt.Errorf("this cluster works with %q, which this kumo does not know", layout),
-		"ask with the kumo that the nodes have")
+	return nil, advice.With(fmt.Errorf("this cluster uses %q, which this kumo does not support", layout),
+		"use the kumo version of the nodes")
 }
 
-// placement says, by the layout that nodes have agreed on, whose hosts are.
+// placement returns the placement for the nodes' layout.
 func (o *NodeOptions) placement(layout string) (*admin.Placement, error) {
 	p, err := parseLayout(layout)
 	if err != nil {
@@ -173,7 +173,7 @@ func (o *NodeOptions) placement(layout string) (*admin.Placement, error) {
 		}}, nil
 }
 
-// member makes a node's member, and the strategy if that decides host by host.
+// member creates a node's member, and the strategy if that decides host by host.
 func (p *strategyConfig) member(cfg quorum.Config) (member.Member, strategy.Strategy) {
 	switch {
 	case p.hub != nil:
@@ -191,7 +191,7 @@ func (p *strategyConfig) member(cfg quorum.Config) (member.Member, strategy.Stra
 
 var _ strategy.StatusReporter = (*central.Strategy)(nil)
 
-// balancePlacement is how a crawl with the strategy balance places hosts, and what its log has taught.
+// balancePlacement returns the placement of the strategy balance.
 func balancePlacement(cfg *balance.Config, key hosttable.Key) *admin.Placement {
 	return &admin.Placement{Strategy: admin.Balance,
 		Table: func(read func(func(uint64, []byte) error) error, each func(central.Host) bool) error {

@@ -7,14 +7,14 @@ import (
 	"kumo/internal/app/job"
 )
 
-// What nodes write into the table of members about how they place hosts can be read from it.
+// The layout that nodes write into the table of members can be parsed.
 func TestLayoutIsRead(t *testing.T) {
 	all := Strategies()
 	for _, splitter := range Splitters() {
 		all = append(all, "balance "+splitter)
 	}
 	for _, name := range all {
-		if name == "mesh" { // where there is no table
+		if name == "mesh" { // it has no table
 			continue
 		}
 		name, splitter, _ := strings.Cut(name, " ")

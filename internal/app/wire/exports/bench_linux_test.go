@@ -11,8 +11,7 @@ import (
 	"kumo/internal/archive/export"
 )
 
-// BenchmarkForms exports the crawl in the folder KUMO_TEST_EXPORT to each form: MB/s are of its WARC files as they lie
-// there.
+// BenchmarkForms exports the crawl in the folder KUMO_TEST_EXPORT to each format. MB/s refer to the stored WARC files.
 func BenchmarkForms(b *testing.B) {
 	crawl := os.Getenv("KUMO_TEST_EXPORT")
 	if crawl == "" {
@@ -45,7 +44,7 @@ func BenchmarkForms(b *testing.B) {
 	}
 }
 
-// used is the processor's time that the process has had.
+// used returns the CPU time of the process.
 func used(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

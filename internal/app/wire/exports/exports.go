@@ -33,23 +33,23 @@ import (
 	"kumo/internal/base/weburl"
 )
 
-// An Export says what to make of a crawl.
+// An Export configures an export.
 type Export struct {
-	export.Config              // its Form is one of Forms; its Where is made of Condition
-	Condition     string       // of the pages that are exported; "" for all
+	export.Config              // Form is one of Formats; Run sets Where from Condition
+	Condition     string       // selects pages; "" for all
 	Canon         weburl.Rules // of the crawl
 	Start         []string     // its seeds
 }
 
-// Formats are the names of what can be made of a crawl.
+// Formats returns the names of the export formats.
 func Formats() []string {
 	return []string{"site", "jsonl", "csv", "parquet", "markdown", "wacz", "links", "cdxj", "sitemap"}
 }
 
-// ErrFormat is a form that is not known.
-var ErrFormat = errors.New("no such form")
+// ErrFormat means that a format is not known.
+var ErrFormat = errors.New("unknown format")
 
-// Run makes another form of a crawl, which must not be running.
+// Run exports a crawl, which must not be running.
 func Run(ctx context.Context, x Export) (_ *export.Report, err error) {
 	if !slices.Contains(Formats(), x.Format) {
 		return nil, advice.Usage("%q: %w", x.Format, ErrFormat)
@@ -61,20 +61,21 @@ func Run(ctx context.Context, x Export) (_ *export.Report, err error) {
 		}
 		x.Where = condition.Matcher
 	}
-	f := folder.At(x.Crawl, vfs.OS) // which has its settings here, wherever the rest is
+	f := folder.At(x.Crawl, vfs.OS) // the settings are here, even if other files are not
 	if !f.IsCrawl() && !f.HasOutputs() {
 		return nil, folder.NoCrawlError(x.Crawl)
 	}
 	err = f.Share(0)
 	if errors.Is(err, folder.ErrLocked) {
-		return nil, advice.With(err, fmt.Sprintf("kumo snapshot %s copies it while it runs; a copy can be exported", x.Crawl))
+		return nil, advice.With(err, fmt.Sprintf("kumo snapshot %s copies it while it runs; the copy can be exported",
+			x.Crawl))
 	}
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	if x.Format == "parquet" {
-		x.Texts = vfs.OS // a text.jsonl in a place stays there: to read it takes longer than to make the texts
+		x.Texts = vfs.OS // extracting the texts again is faster than downloading text.jsonl
 	}
 	if x.Format == "wacz" && filepath.Ext(x.Dir) == ".wacz" {
 		return x.file(ctx)
@@ -82,7 +83,7 @@ func Run(ctx context.Context, x Export) (_ *export.Report, err error) {
 	return x.folder(ctx)
 }
 
-// folder makes a form that fills a folder.
+// folder exports to a folder.
 func (x *Export) folder(ctx context.Context) (*export.Report, error) {
 	r, err := export.Run(ctx, x.Config, func(to *target.Folder) (export.Exporter, error) { return x.exporter(ctx, to) })
 	if errors.Is(err, captures.ErrNoRecords) {
@@ -91,12 +92,12 @@ func (x *Export) folder(ctx context.Context) (*export.Report, error) {
 	return r, err
 }
 
-// file makes a form that is a file: in a folder beside it, which a run leaves that was ended, and which goes when the
-// file is whole. A file that is nothing which kumo has made is not replaced.
+// file exports to a single file. It is built in a folder next to it, which remains after an interruption so that the
+// export can resume, and is deleted at the end. An existing file is only replaced if kumo created it.
 func (x *Export) file(ctx context.Context) (_ *export.Report, err error) {
 	place := x.Dir
 	if info, err := os.Lstat(place); err == nil && (!info.Mode().IsRegular() || !wacz.IsOurs(place)) {
-		return nil, advice.Usage("%s is there, and is no WACZ that kumo has made: name another file", place)
+		return nil, advice.Usage("%s exists and is not a WACZ written by kumo: name another file", place)
 	}
 	in := *x
 	in.Dir = place + ".part"
@@ -116,7 +117,7 @@ func (x *Export) file(ctx context.Context) (_ *export.Report, err error) {
 	return r, os.RemoveAll(in.Dir)
 }
 
-// hasSame reports whether two files have the same contents; the second may not be there.
+// hasSame reports whether two files have the same contents. The second may not exist.
 func hasSame(a, b string) (bool, error) {
 	one, err := os.Open(a)
 	if err != nil {

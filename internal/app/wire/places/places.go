@@ -21,13 +21,13 @@ import (
 	"kumo/internal/content/hadoopconf"
 )
 
-// IsURL reports whether a name is a place's URL, and not the path of a folder.
+// IsURL reports whether a name is the URL of a storage location, not the path of a folder.
 func IsURL(name string) bool {
 	scheme, _, is := strings.Cut(name, "://")
 	return is && !strings.ContainsAny(scheme, `/\`)
 }
 
-// Open opens a place by its URL, or a folder by its path. Who is done with a place that is an io.Closer closes it.
+// Open opens a storage location by its URL, or a folder by its path. The caller closes it if it is an io.Closer.
 func Open(ctx context.Context, name string) (place.Place, error) {
 	p, err := OpenLazy(ctx, name)
 	if err != nil {
@@ -42,7 +42,7 @@ func Open(ctx context.Context, name string) (place.Place, error) {
 	return p, nil
 }
 
-// OpenLazy is Open without asking the place's server whether it is there; see [place.Asker].
+// OpenLazy is Open without checking that the location's server is reachable; see [place.Asker].
 func OpenLazy(ctx context.Context, name string) (place.Place, error) {
 	if !IsURL(name) {
 		return folder(name)
@@ -62,21 +62,22 @@ func OpenLazy(ctx context.Context, name string) (place.Place, error) {
 		return nil, advice.Usage("place %q: %w", name, err)
 	}
 	if u.Scheme != "file" || u.Host != "" && u.Host != "localhost" || u.Path == "" {
-		return nil, advice.Usage("place %q: a folder is wanted, as a path, as file:///path, s3://bucket/prefix, "+
+		return nil, advice.Usage("place %q: give a folder as a path, or a URL such as file:///path, s3://bucket/prefix, "+
 			"gs://bucket/prefix or hdfs://host:port/path", name)
 	}
 	return folder(filepath.FromSlash(u.Path))
 }
 
-// folder opens a place on the local disk, which need not be there yet.
+// folder opens a folder on the local disk, which need not exist yet.
 func folder(name string) (place.Place, error) {
 	if info, err := os.Stat(name); err == nil && !info.IsDir() {
-		return nil, advice.Usage("place %s: a folder is wanted, and this is a file", name)
+		return nil, advice.Usage("place %s: it is a file; give a folder", name)
 	}
 	return file.Open(name, vfs.OS)
 }
 
-// HadoopConf is Hadoop's configuration, if there is one here: a URL may say all there is to know.
+// HadoopConf returns the Hadoop configuration of this machine, if there is one. It is optional, because a URL may be
+// sufficient.
 func HadoopConf() (hadoopconf.Conf, error) {
 	dir := hadoopconf.Dir()
 	if dir == "" {

@@ -17,20 +17,20 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// A Difference is how a sink differs from a crawl in a record.
+// A Difference is a kind of difference between a sink and a crawl.
 type Difference string
 
 // The differences.
 const (
-	Missing Difference = "missing" // the sink has no such record
-	Older   Difference = "older"   // the sink has that of an earlier visit
-	Extra   Difference = "extra"   // the crawl has no such record
+	Missing Difference = "missing" // the sink lacks the record
+	Older   Difference = "older"   // the sink has a record of an earlier visit
+	Extra   Difference = "extra"   // the crawl lacks the record
 )
 
-// A Comparison is of a sink with a crawl, in records.
+// A Comparison counts the differences between a sink and a crawl, in records.
 type Comparison struct {
-	Crawl   int64 `json:"crawl"` // that the crawl has
-	Sink    int64 `json:"sink"`  // that the sink has
+	Crawl   int64 `json:"crawl"` // records of the crawl
+	Sink    int64 `json:"sink"`  // records of the sink
 	Missing int64 `json:"missing"`
 	Older   int64 `json:"older"`
 	Extra   int64 `json:"extra"`
@@ -39,15 +39,15 @@ type Comparison struct {
 // Same reports whether there is no difference.
 func (c *Comparison) Same() bool { return c.Missing+c.Older+c.Extra == 0 }
 
-// who says of a record, in a sorter that has the records of both; and since when the page is as it is, for the crawl's.
+// The origin of a record in the sorter.
 const (
 	fromCrawl = 'c'
-	unchanged = 'u' // the crawl's, whose last visit has found what was there already
+	unchanged = 'u' // the crawl's, with an unchanged page at the last visit
 	fromSink  = 's'
 )
 
-// Compare compares the records that a crawl has, each URL's newest, with those of a sink, by URL and time. It tells the
-// differences in the order of their URLs. What is compared is sorted outside of memory.
+// Compare compares a crawl's records, the newest of each URL, with those of a sink, by URL and time. It calls differs
+// in the order of URLs. It sorts on disk.
 func Compare(ctx context.Context, x Export, differs func(Difference, string)) (_ *Comparison, err error) {
 	f, err := openShared(x.Crawl)
 	if err != nil {
@@ -61,7 +61,7 @@ func Compare(ctx context.Context, x Export, differs func(Difference, string)) (_
 	defer func() { err = errors.Join(err, s.Close()) }()
 	lister, is := s.(sink.Lister)
 	if !is {
-		return nil, advice.Usage("what %s has cannot be asked", x.Sink)
+		return nil, advice.Usage("the records of %s cannot be listed", x.Sink)
 	}
 	dir, err := os.MkdirTemp(x.Temp, "kumo-compare-")
 	if err != nil {
@@ -101,7 +101,7 @@ func Compare(ctx context.Context, x Export, differs func(Difference, string)) (_
 		for v := range values {
 			at := int64(binary.BigEndian.Uint64(v[1:]))
 			if v[0] == fromSink {
-				sinks = max(sinks, at, 0) // one without a time is there, too
+				sinks = max(sinks, at, 0) // a record without a time counts, too
 			} else {
 				crawl, same = at, v[0] == unchanged
 			}
@@ -111,7 +111,7 @@ func Compare(ctx context.Context, x Export, differs func(Difference, string)) (_
 	return c, failed()
 }
 
-// count counts a record that the two have of these times; -1 is that of one who has it not.
+// count counts a record with its times in the crawl and the sink; -1 means that it is missing.
 func (c *Comparison) count(url string, crawl, sink int64, same bool, differs func(Difference, string)) {
 	if crawl >= 0 {
 		c.Crawl++

@@ -11,15 +11,15 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// connectTimeout is how long a sink is waited for before a crawl begins.
+// connectTimeout is how long a crawl waits for a sink before it starts.
 const connectTimeout = 20 * time.Second
 
-// Follow makes what sends a crawl's records to a sink while the crawl runs. A sink that is not there now is tried
-// later; one that will not take records, as it is, is an error.
+// Follow returns a follower that sends a crawl's records to a sink while the crawl runs. If the sink is temporarily not
+// available, the follower retries later; if it rejects records permanently, Follow returns an error.
 func Follow(ctx context.Context, dir, at string, patience time.Duration, failed func(error),
 	works func()) (*follow.Follower, error) {
 	if at == Stdout {
-		return nil, advice.Usage("--sink - : what goes to standard output is no crawl's folder: kumo crawl -o - writes " +
+		return nil, advice.Usage("--sink -: a crawl's folder cannot be written to standard output; kumo crawl -o - writes " +
 			"pages there")
 	}
 	first, cancel := context.WithTimeout(ctx, connectTimeout)

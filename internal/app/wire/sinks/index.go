@@ -26,29 +26,29 @@ import (
 	"kumo/internal/state/store/jsonl"
 )
 
-// indexName is what people are told of the index.
+// indexName is the name of the index in messages.
 const indexName = "the index"
 
-// positionName is the file that says how far an index has a crawl's files. It lies in the index, and goes with it.
+// positionName is the file with the index's position in the crawl's files. It is in the index's folder.
 const positionName = "position.json"
 
-// indexBatchDelay is how long records are gathered for the index: what is searched is so much behind.
+// indexBatchDelay is how long records are collected before they are indexed.
 const indexBatchDelay = 3 * time.Second
 
-// FollowIndex makes what writes the full-text index of a crawl while the crawl runs.
+// FollowIndex returns a follower that updates the full-text index of a crawl while the crawl runs.
 func FollowIndex(dir string, said func(error)) *follow.Follower {
 	return followIndex(vfs.OS, dir, filepath.Join(dir, folder.IndexDir), said, nil, func() (io.Closer, error) {
 		f := folder.At(dir, vfs.OS)
 		if err := f.LockIndex(); err != nil {
 			return nil, errors.Join(advice.With(fmt.Errorf("the index of %w", err),
-				"it is written by kumo index, or by a crawl or node that has ended and takes in the rest: wait for it to end"),
+				"it is being written by kumo index, or by a crawl or node that is ending: wait for it to end"),
 				f.Close())
 		}
 		return f, nil
 	})
 }
 
-// followIndex writes the index at of the crawl that a disk has in dir.
+// followIndex returns a follower that writes the index in folder at for the crawl in dir on disk.
 func followIndex(disk vfs.FS, dir, at string, said func(error), text textOf,
 	hold func() (io.Closer, error)) *follow.Follower {
 	return follow.New(follow.Config{Dir: dir, Disk: disk, Name: indexName, PositionFile: filepath.Join(at, positionName),
@@ -65,7 +65,7 @@ func followIndex(disk vfs.FS, dir, at string, said func(error), text textOf,
 		}})
 }
 
-// rebuildIfDamaged tells who sends that an index is to be made anew, if it is damaged.
+// rebuildIfDamaged adds sink.ErrLost to the error if the index is damaged, so that the follower rebuilds it.
 func rebuildIfDamaged(err error) error {
 	if fulltext.IsDamaged(err) {
 		return errors.Join(sink.ErrDataLost, err)
@@ -73,11 +73,11 @@ func rebuildIfDamaged(err error) error {
 	return err
 }
 
-// textOf finds the text of a page that the crawl has written down without; "" if there is none. After an error it is
-// there when it is asked again.
+// A textOf returns the text of a page that was stored without one; "" if it has none. After an error it may be called
+// again.
 type textOf func(context.Context, *sink.Record) (string, error)
 
-// An index is the sink that is no server.
+// An index is the full-text index as a sink.
 type index struct {
 	*fulltext.Index
 	text textOf
@@ -85,7 +85,7 @@ type index struct {
 
 var _ sink.Sink = (*index)(nil)
 
-// Put is Sink's.
+// Put implements [sink.Sink].
 func (x *index) Put(ctx context.Context, batch []sink.Record) error {
 	batch = sink.Newest(batch)
 	if x.text != nil {
@@ -116,30 +116,30 @@ func (x *index) Put(ctx context.Context, batch []sink.Record) error {
 	return rebuildIfDamaged(x.Index.Put(ctx, docs))
 }
 
-// Flush is Sink's: what was put can be found.
+// Flush implements [sink.Sink]. Records can be found after Put.
 func (x *index) Flush(context.Context) error { return nil }
 
-// Close is Sink's.
+// Close implements [sink.Sink].
 func (x *index) Close() error { return nil }
 
-// An Indexing says of which crawl an index is made.
+// An Indexing configures Index.
 type Indexing struct {
 	Crawl    string
-	Disk     vfs.FS           // has the crawl's files; nil: this machine's
-	Into     string           // the folder that gets the index, and the crawl's settings; "": the crawl's
-	Rebuild  bool             // what is there is not gone on with
-	Progress func(stats.Sink) // is told now and then
-	Warn     func(error)      // is told what is wrong, and is being mended
+	Disk     vfs.FS           // with the crawl's files; nil: the local disk
+	Into     string           // folder for the index and the crawl's settings; "": the crawl's folder
+	Rebuild  bool             // start again from the beginning
+	Progress func(stats.Sink) // called from time to time
+	Warn     func(error)      // called with problems that are being repaired
 }
 
-// An Indexed says what an index has.
+// An Indexed describes an index after Index.
 type Indexed struct {
-	Pages int64 // that were taken in by this call
-	Docs  int64 // that are in it
+	Pages int64 // indexed by this call
+	Docs  int64 // in total
 	Bytes int64
 }
 
-var errCrawlStarted = errors.New("the crawl goes on: kumo crawl --index goes on with the index, too")
+var errCrawlStarted = errors.New("a crawl was started: kumo crawl --index also continues the index")
 
 func (x *Indexing) open() (*folder.Folder, error) {
 	if x.Into == "" {
@@ -152,7 +152,8 @@ func (x *Indexing) open() (*folder.Folder, error) {
 	}
 	f := folder.At(x.Into, vfs.OS)
 	if f.HasJournal() || f.HasOutputs() {
-		return nil, advice.Usage("%s is the folder of a crawl: name another for the index of one in a place", x.Into)
+		return nil, advice.Usage("%s is the folder of a crawl: name another folder for the index of an uploaded crawl",
+			x.Into)
 	}
 	config, err := vfs.ReadFile(vfs.OS, filepath.Join(x.Crawl, settings.Name), settings.MaxSize)
 	if err != nil {
@@ -161,10 +162,10 @@ func (x *Indexing) open() (*folder.Folder, error) {
 	if err := vfs.OS.MkdirAll(x.Into); err != nil {
 		return nil, err
 	}
-	return f, vfs.Replace(vfs.OS, f.Path(settings.Name), config) // by which it is known as a crawl's
+	return f, vfs.Replace(vfs.OS, f.Path(settings.Name), config) // marks it as a crawl's folder
 }
 
-// Index makes the index of a crawl that does not run, or goes on with it.
+// Index creates or updates the index of a crawl that is not running.
 func Index(ctx context.Context, x Indexing) (_ *Indexed, err error) {
 	f, err := x.open()
 	if err != nil {
@@ -218,7 +219,7 @@ func Index(ctx context.Context, x Indexing) (_ *Indexed, err error) {
 	}
 	r := &Indexed{Pages: flw.Status().Sent}
 	in, err := fulltext.OpenReader(vfs.OS, at)
-	if errors.Is(err, fulltext.ErrNoIndex) { // there was no page
+	if errors.Is(err, fulltext.ErrNoIndex) { // there are no pages
 		return r, nil
 	}
 	if err != nil {
@@ -229,7 +230,7 @@ func Index(ctx context.Context, x Indexing) (_ *Indexed, err error) {
 	return r, nil
 }
 
-// textsOf finds texts in a crawl's archive, of pages that were fetched without --text; nil if there are texts.
+// textsOf returns the texts of a crawl that ran without --text, from its archive; nil if the crawl has texts.
 func textsOf(disk vfs.FS, crawl string) textOf {
 	if size, err := disk.Size(filepath.Join(crawl, jsonl.TextsName)); err == nil && size > 0 {
 		return nil
@@ -257,15 +258,15 @@ func textsIn(a *lookup.Archive) textOf {
 	}
 }
 
-// temporary is an error that may be over later, or when somebody has mended what is wrong; nil for others: what is
-// damaged is kumo verify's to tell of.
+// temporary returns the error if it may disappear, or after a fix by the user; nil for others, such as damage, which
+// kumo verify reports.
 func temporary(ctx context.Context, err error) error {
 	var sys interface{ Temporary() bool } // too many open files
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.ENOMEM), errors.As(err, &sys) && sys.Temporary():
-		return fmt.Errorf("find a page's text in the archive: %w", err)
+		return fmt.Errorf("read a page's text from the archive: %w", err)
 	}
 	return nil
 }

@@ -24,11 +24,11 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// A crawl of so many pages, whose visits say which they are.
+// A crawl with a number of pages whose visits can be distinguished.
 type crawl struct {
 	t    *testing.T
 	dir  string
-	now  []int // the newest visit of each page; 0: there was none
+	now  []int // the newest visit of each page; 0: none
 	time int
 }
 
@@ -60,7 +60,8 @@ func (c *crawl) visit(page int) {
 	c.time++
 	c.now[page] = c.time
 	at := time.Date(2026, 1, 1, 0, 0, c.time, 0, time.UTC).Format(time.RFC3339)
-	c.append("pages.jsonl", fmt.Sprintf(`{"url":"http://a.test/%d","status":200,"time":%q,"type":"text/html","lang":"en","title":"Page %[1]d"}`+"\n", page, at))
+	c.append("pages.jsonl",
+		fmt.Sprintf(`{"url":"http://a.test/%d","status":200,"time":%q,"type":"text/html","lang":"en","title":"Page %[1]d"}`+"\n", page, at))
 	c.append("text.jsonl", fmt.Sprintf(`{"url":"http://a.test/%d","time":%q,"text":"This is visit%d and always visits."}`+
 		"\n", page, at, c.time))
 }
@@ -69,7 +70,7 @@ func (c *crawl) index(ctx context.Context) (*Indexed, error) {
 	return Index(ctx, Indexing{Crawl: c.dir, Progress: func(stats.Sink) {}, Warn: func(error) {}})
 }
 
-// check checks that the index has each page once, as it was last.
+// check checks that the index has each page once, in its newest version.
 func (c *crawl) check() {
 	c.t.Helper()
 	r, err := fulltext.OpenReader(vfs.OS, filepath.Join(c.dir, folder.IndexDir))
@@ -102,8 +103,8 @@ func (c *crawl) check() {
 	}
 }
 
-// Whatever ends an index's making, and whatever becomes of its files, the next call makes it whole: each page once, its
-// newest.
+// However indexing was interrupted, and whatever happened to its files, the next call completes the index: each page
+// once, in its newest version.
 func TestIndexGoesOn(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -123,15 +124,15 @@ func TestIndexGoesOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		switch names, _ := vfs.OS.List(at); dice.IntN(7) {
-		case 0: // what is noted may be behind
+		case 0: // the position may be old
 			if len(before) > 0 {
 				_ = os.WriteFile(position, before, 0o600)
 			}
-		case 1: // or gone
+		case 1: // or missing
 			_ = os.Remove(position)
 		case 2:
 			_ = os.RemoveAll(at)
-		case 4: // the note stays, and says that all is there
+		case 4: // or valid, although the index is not
 			_ = os.Remove(filepath.Join(at, "manifest.json"))
 		case 3:
 			if len(names) > 0 {
@@ -152,7 +153,7 @@ func TestIndexGoesOn(t *testing.T) {
 		}
 		c.check()
 	}
-	// a crawl that was begun anew
+	// The crawl was started again from the beginning.
 	for _, name := range []string{"pages.jsonl", "text.jsonl"} {
 		_ = os.Remove(filepath.Join(c.dir, name))
 	}
@@ -166,7 +167,7 @@ func TestIndexGoesOn(t *testing.T) {
 	c.check()
 }
 
-// A manifest that is lost, by itself or with the files, takes the note with it.
+// If the manifest is lost, alone or with other files, the position becomes invalid.
 func TestIndexWithoutManifest(t *testing.T) {
 	c := newCrawl(t, 9)
 	for page := range c.now {
@@ -193,7 +194,7 @@ func TestIndexWithoutManifest(t *testing.T) {
 	}
 }
 
-// unwilling is a disk that does not open files of the archive.
+// An unwilling disk does not open WARC files.
 type unwilling struct {
 	vfs.FS
 	why error
@@ -213,7 +214,8 @@ func (d *unwilling) Open(name string) (io.ReadCloser, error) {
 	return d.FS.Open(name)
 }
 
-// A text that cannot be read now is found later: the page is not indexed without. One that is not there is none.
+// A text that temporarily cannot be read is found later; the page is not indexed without it. A missing text counts as
+// empty.
 func TestTextsThatCannotBeReadNow(t *testing.T) {
 	c := newCrawl(t, 1)
 	c.append("pages.jsonl", `{"url":"http://a.test/","status":200,"type":"text/html","warc":"a.warc.gz"}`+"\n")

@@ -33,16 +33,16 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// Schemes are those of sinks' URLs.
+// Schemes returns the schemes of sink URLs.
 func Schemes() []string { return []string{"postgres", "opensearch", "kafka", "hbase"} }
 
-// Stdout is the name of the sink that is no server.
+// Stdout is the name of standard output as a sink.
 const Stdout = "-"
 
-// Is reports whether a name is that of a sink: what looks like a URL, or "-".
+// Is reports whether a name is that of a sink: a URL or "-".
 func Is(name string) bool { return name == Stdout || strings.Contains(name, "://") }
 
-// Open reaches a sink. Records for "-" are written to out.
+// Open connects to a sink. Records for "-" are written to out.
 func Open(ctx context.Context, at string, out io.Writer) (sink.Sink, error) {
 	if at == Stdout {
 		return stdout.Open(out), nil
@@ -61,10 +61,10 @@ func Open(ctx context.Context, at string, out io.Writer) (sink.Sink, error) {
 	case "opensearch", "opensearch+https", "elasticsearch", "elasticsearch+https":
 		return asSink(opensearch.Open(ctx, u))
 	}
-	return nil, advice.Usage("%s is no sink: %s:// or - is wanted", sink.Redact(at), strings.Join(Schemes(), "://, "))
+	return nil, advice.Usage("%s is not a sink: give %s:// or -", sink.Redact(at), strings.Join(Schemes(), "://, "))
 }
 
-// asSink makes of a nil member a nil Sink.
+// asSink avoids a non-nil Sink with a nil pointer.
 func asSink[S sink.Sink](s S, err error) (sink.Sink, error) {
 	if err != nil {
 		return nil, err
@@ -72,28 +72,28 @@ func asSink[S sink.Sink](s S, err error) (sink.Sink, error) {
 	return s, nil
 }
 
-// An Export says what to send where.
+// An Export configures an export to a sink.
 type Export struct {
 	Crawl, Sink string
-	Condition   string // of the pages that are sent; "" for all
+	Condition   string // selects pages; "" for all
 	Temp        string
 	Out         io.Writer // for "-"
 	Progress    func(export.Progress)
-	OnWait      func(error, time.Duration) // is told why the sink is waited for; nil: nobody is
+	OnWait      func(error, time.Duration) // called with the reason for waiting for the sink; may be nil
 }
 
 // maxRetryTime is how long an export waits for a sink that is down.
 const maxRetryTime = 5 * time.Minute
 
-// A Report says what was sent.
+// A Report is the result of an export.
 type Report struct {
 	*export.Report
-	Sent  int64  // records, by this call
-	After string // where an earlier call had ended; "" if all was sent
+	Sent  int64  // records sent by this call
+	After string // last URL of an interrupted earlier call; "" if there was none
 }
 
-// Run sends a crawl's records, each URL's newest good answer. One that was ended goes on where it stood, unless the
-// crawl has gone on meanwhile.
+// Run sends a crawl's records to a sink: the newest good response of each URL. It resumes an interrupted export if the
+// crawl has not changed.
 func Run(ctx context.Context, x Export) (_ *Report, err error) {
 	condition, err := x.condition()
 	if err != nil {
@@ -105,7 +105,7 @@ func Run(ctx context.Context, x Export) (_ *Report, err error) {
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	retry := &sink.Retry{Wait: sink.Sleep, Now: time.Now, MaxTime: maxRetryTime, Failed: x.OnWait}
-	if retry.Sink, err = Open(ctx, x.Sink, x.Out); err != nil { // who waits for a server that never was?
+	if retry.Sink, err = Open(ctx, x.Sink, x.Out); err != nil { // no retries before the first connection
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, retry.Close()) }()
@@ -134,12 +134,12 @@ func Run(ctx context.Context, x Export) (_ *Report, err error) {
 	return r, n.remove()
 }
 
-// withProgress adds to an error how far the export has come.
+// withProgress adds the progress of the export to an error.
 func (x *Export) withProgress(err error, sent int64, after string) error {
 	if after == "" || x.Sink == Stdout || errors.Is(err, context.Canceled) {
 		return err
 	}
-	do := fmt.Sprintf("%d records are there; the same command sends the rest", sent)
+	do := fmt.Sprintf("%d records were sent; the same command sends the rest", sent)
 	if was := advice.Of(err); was != "" {
 		do = was + "\n" + do
 	}
@@ -157,7 +157,7 @@ func (x *Export) condition() (export.Condition, error) {
 	return c.Matcher, nil
 }
 
-// openShared takes a crawl's folder for reading.
+// openShared locks a crawl's folder for reading.
 func openShared(crawl string) (*folder.Folder, error) {
 	f := folder.At(crawl, vfs.OS)
 	if !f.IsCrawl() && !f.HasOutputs() {
@@ -166,7 +166,7 @@ func openShared(crawl string) (*folder.Folder, error) {
 	err := f.Share(0)
 	if errors.Is(err, folder.ErrLocked) {
 		return nil, advice.With(err, "kumo crawl --sink sends records while a crawl runs; or kumo snapshot "+crawl+
-			" copies it, and a copy can be exported")
+			" copies it, and the copy can be exported")
 	}
 	return f, err
 }
@@ -180,12 +180,13 @@ func run(ctx context.Context, x *Export, condition export.Condition, cfg records
 	return r, err
 }
 
-// A note says how far an export stands, in a file in the crawl's state: a name for each sink, without its password.
+// An exportState is the progress of an export, in a file in the crawl's state. Its name depends on the sink, without
+// its password.
 type exportState struct {
 	file  string
-	Sink  string // for people
-	Of    string // the records that there were, as their indexes have them
-	After string // URLs up to it are there
+	Sink  string // for users
+	Of    string // version of the crawl's records, from their indexes
+	After string // last URL that was sent
 }
 
 func (x *Export) state() *exportState {
@@ -194,17 +195,15 @@ func (x *Export) state() *exportState {
 	}
 	at := sink.Redact(x.Sink)
 	sum := sha256.Sum256([]byte(at + "\x00" + x.Condition))
-	return &exportState{
-		file: filepath.Join(x.Crawl, "state", "sinks", "export-"+hex.EncodeToString(sum[:8])+".json"),
+	return &exportState{file: filepath.Join(x.Crawl, "state", "sinks", "export-"+hex.EncodeToString(sum[:8])+".json"),
 		Sink: at,
-		Of:   indexVersion(x.Crawl),
-	}
+		Of:   indexVersion(x.Crawl)}
 }
 
-// indexVersion tells apart what a crawl has at different times: the names and lengths of its indexes.
+// indexVersion returns a hash of the names and lengths of a crawl's indexes, which identifies the state of its records.
 func indexVersion(crawl string) string {
 	sum := sha256.New()
-	entries, _ := os.ReadDir(filepath.Join(crawl, "warc")) // who exports says that there are none
+	entries, _ := os.ReadDir(filepath.Join(crawl, "warc")) // an error is reported by the export
 	for _, e := range entries {
 		if info, err := e.Info(); err == nil && strings.Contains(e.Name(), ".cdxj") {
 			fmt.Fprintln(sum, strings.TrimSuffix(e.Name(), ".open"), info.Size())
@@ -213,7 +212,7 @@ func indexVersion(crawl string) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// read takes over what the note says, if it is of the crawl as it is.
+// read reads the progress if it belongs to the current state of the crawl.
 func (n *exportState) read() error {
 	if n.file == "" {
 		return nil

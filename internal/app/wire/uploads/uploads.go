@@ -40,8 +40,8 @@ func openPlace(ctx context.Context, name string) (place.Place, error) {
 	return p, err
 }
 
-// reachPlace opens a place by its URL, also one that cannot be reached at present: late is why. It is an error only if
-// it will not be over by itself.
+// reachPlace opens a storage location by its URL. late is the error if it is temporarily unreachable; err is a
+// permanent one.
 func reachPlace(ctx context.Context, name string) (p place.Place, late, err error) {
 	if p, err = makePlace(ctx, name); err != nil {
 		return nil, nil, err
@@ -52,16 +52,16 @@ func reachPlace(ctx context.Context, name string) (p place.Place, late, err erro
 	return p, late, nil
 }
 
-// makePlace opens a place, and asks nobody for it.
+// makePlace opens a storage location without contacting it.
 func makePlace(ctx context.Context, name string) (place.Place, error) {
 	if u, err := url.Parse(name); err == nil && u.User != nil {
-		return nil, advice.Usage("place %s: a URL without a name and a password is wanted: it is written into files",
+		return nil, advice.Usage("place %s: give a URL without a name and password, because it is written to files",
 			u.Redacted())
 	}
 	return places.OpenLazy(ctx, name)
 }
 
-// probe asks whether a place is there: late is why it cannot be reached at present.
+// probe checks whether a location is reachable. late is a temporary error.
 func probe(ctx context.Context, p place.Place) (late, err error) {
 	err = place.Probe(ctx, p)
 	if place.IsTransient(err) && ctx.Err() == nil {
@@ -70,7 +70,7 @@ func probe(ctx context.Context, p place.Place) (late, err error) {
 	return nil, err
 }
 
-// Check says why a place cannot be opened. late is why it cannot be reached at present, which is no error.
+// Check returns an error if a location cannot be opened. late is the error if it is temporarily unreachable.
 func Check(ctx context.Context, name string) (late, err error) {
 	p, late, err := reachPlace(ctx, name)
 	if err != nil {
@@ -79,7 +79,7 @@ func Check(ctx context.Context, name string) (late, err error) {
 	return late, closePlace(p)
 }
 
-// Child is a place below another one, reached with the same options.
+// Child returns the URL of a location below another one, with the same options.
 func Child(placeURL, name string) string {
 	at, options, has := strings.Cut(placeURL, "?")
 	if at = strings.TrimRight(at, "/") + "/" + name; has {
@@ -88,13 +88,13 @@ func Child(placeURL, name string) string {
 	return at
 }
 
-// FolderFor is where a crawl whose files go to a place has its own, unless the user says otherwise.
+// FolderFor returns the default local folder of a crawl that is uploaded.
 func FolderFor(placeURL string) string {
 	name, _, _ := strings.Cut(placeURL, "?")
 	return folder.DefaultDir(strings.Trim(job.SafeName(name), "-."))
 }
 
-// Parent is the place that another one lies right below.
+// Parent returns the URL of the location above another one.
 func Parent(placeURL string) string {
 	at, options, has := strings.Cut(placeURL, "?")
 	if at = at[:max(strings.LastIndexByte(at, '/'), 0)]; has {
@@ -103,7 +103,7 @@ func Parent(placeURL string) string {
 	return at
 }
 
-// PlaceOf is the place to which the files of the crawl in dir go; "" if they stay there.
+// PlaceOf returns the URL of the location to which the crawl in dir is uploaded; "" if there is none.
 func PlaceOf(dir string) (string, error) {
 	l, err := away.ReadLink(dir)
 	if l == nil || err != nil {
@@ -112,51 +112,43 @@ func PlaceOf(dir string) (string, error) {
 	return l.URL, nil
 }
 
-// A Config says how files are brought to a place.
+// A Config configures an upload.
 type Config struct {
-	Place         string                 // its URL
-	KeepLocal     bool                   // WARC files stay in the folder, too
-	Wait          time.Duration          // for a place that fails, once the run has ended
-	Failed, Works func(stats.Uploads)    // are told that the place fails, and that it works again
-	Cut           func(upload.TrimStats) // is told how much a node's state in the place has let its log be cut; may be nil
+	Place         string              // URL of the storage location
+	KeepLocal     bool                // keep uploaded WARC files in the folder
+	Wait          time.Duration       // maximum wait for a failing location after the run
+	Failed, Works func(stats.Uploads) // called when the location fails, and works again
+	// called when the node's log is truncated to the part after the uploaded state; may be nil
+	Cut func(upload.TrimStats)
 }
 
-// An Upload brings the record files of one run of a crawl to a place.
+// An Upload uploads the record files of one run of a crawl.
 type Upload struct {
 	cfg   upload.Config
 	place place.Place // for reading
 	wait  time.Duration
 	cut   func(upload.TrimStats)
 	up    atomic.Pointer[upload.Uploader] // nil until the crawl is opened
-	// of a node's state; nil: they do not go there
+	// Uploads the node's state; nil: it is not uploaded.
 	states *upload.States
 
 	started      bool                    // Start was called
-	stateUploads sync.WaitGroup          // states are brought
-	stopStates   context.CancelFunc      // ends that
-	stop         context.CancelCauseFunc // of what Start began; nil before
-	done         chan error              // how that ended
+	stateUploads sync.WaitGroup          // goroutine that uploads states
+	stopStates   context.CancelFunc      // ends it
+	stop         context.CancelCauseFunc // ends the upload; nil if it is not running
+	done         chan error              // result of the upload
 }
 
-// New opens the place, and sees that it can be that of a job's crawl. It changes nothing. A place that cannot be
-// reached at present is told by Late, and is looked at when it can be.
+// New opens the storage location and checks that it can be used for the job's crawl. It changes nothing. If the
+// location is temporarily unreachable, Unreachable returns the reason, and the check is made later.
 func New(ctx context.Context, j *job.Job, cfg Config) (*Upload, error) {
 	p, err := makePlace(ctx, cfg.Place)
 	if err != nil {
 		return nil, err
 	}
-	u := &Upload{place: p, wait: cfg.Wait, cut: cfg.Cut, cfg: upload.Config{
-		Place:          p,
-		URL:            cfg.Place,
-		Dir:            j.Dir,
-		Crawl:          j.Name,
-		Grow:           growingFiles(),
-		First:          settings.Name,
-		Fresh:          j.Fresh,
-		RemoveUploaded: !cfg.KeepLocal,
-		Failed:         cfg.Failed,
-		Recovered:      cfg.Works,
-	}}
+	u := &Upload{place: p, wait: cfg.Wait, cut: cfg.Cut, cfg: upload.Config{Place: p, URL: cfg.Place, Dir: j.Dir,
+		Crawl: j.Name, Grow: growingFiles(), First: settings.Name, Fresh: j.Fresh, RemoveUploaded: !cfg.KeepLocal, Failed: cfg.Failed,
+		Recovered: cfg.Works}}
 	if err := u.check(ctx); err != nil {
 		return nil, errors.Join(err, closePlace(p))
 	}
@@ -166,10 +158,10 @@ func New(ctx context.Context, j *job.Job, cfg Config) (*Upload, error) {
 	return u, nil
 }
 
-// check sees that the place can be the crawl's: what the folder knows first, then what the place says.
+// check checks that the location can be used for the crawl: by the data in the folder, and that in the location.
 func (u *Upload) check(ctx context.Context) error {
 	if isLocalFolder(u.place, u.cfg.Dir) {
-		return advice.Usage("the place %s is the crawl's own folder: name another one by --work", u.place.URL())
+		return advice.Usage("the place %s is the crawl's own folder: name another folder with --work", u.place.URL())
 	}
 	err := upload.CheckHere(u.cfg)
 	if err == nil {
@@ -186,8 +178,7 @@ func (u *Upload) check(ctx context.Context) error {
 	return err
 }
 
-// isLocalFolder reports whether a place is a folder of this machine: what is there would be taken for a copy of what is
-// here.
+// isLocalFolder reports whether a location is the crawl's own folder: its files would be mistaken for uploaded copies.
 func isLocalFolder(p place.Place, dir string) bool {
 	f, is := p.(*file.Place)
 	if !is {
@@ -201,11 +192,11 @@ func isLocalFolder(p place.Place, dir string) bool {
 	return errHere == nil && errThere == nil && os.SameFile(here, there)
 }
 
-// growingFiles are the files that are brought whole.
+// growingFiles returns the names of the files that are uploaded completely each time.
 func growingFiles() []string { return append(slices.Clone(folder.Outputs), settings.Name) }
 
 func (u *Upload) overlay(ctx context.Context, disk vfs.FS) (vfs.FS, error) {
-	u.cfg.Disk, u.cfg.Fresh = disk, false // the earlier crawl is set aside by now
+	u.cfg.Disk, u.cfg.Fresh = disk, false // an earlier crawl has been moved aside by now
 	up, err := upload.Open(ctx, u.cfg)
 	if err != nil {
 		return nil, err
@@ -214,8 +205,8 @@ func (u *Upload) overlay(ctx context.Context, disk vfs.FS) (vfs.FS, error) {
 	return away.NewOverlay(context.WithoutCancel(ctx), disk, u.cfg.Dir, u.place, up.Manifest()), nil
 }
 
-// Start begins to bring files to the place. The crawl is open. ctx ends it at once; who starts it finishes it, or
-// breaks it off.
+// Start starts the upload. The crawl must be open. The upload ends at once when ctx does. The caller must call Finish
+// or Abort.
 func (u *Upload) Start(ctx context.Context) {
 	u.started = true
 	ctx, u.stop = context.WithCancelCause(ctx)
@@ -228,14 +219,14 @@ func (u *Upload) Start(ctx context.Context) {
 	go func() { u.done <- u.up.Load().Run(ctx) }()
 }
 
-// Cut has checkpoints of the node's state brought to the place, too, and its log cut by what they have; see
-// upload.States. It is called before Start.
+// Cut also uploads checkpoints of the node's state, and truncates its log to the part after them; see upload.States.
+// Call it before Start.
 func (u *Upload) Cut(log journal.Shipped, warn func(error)) func(at, relies journal.Position, marks []store.Mark) {
 	u.states = u.up.Load().States(upload.StatesConfig{Log: log, Warn: warn, OnTrim: u.cut})
 	return u.states.Checkpoint
 }
 
-// RemoveStates brings them no more, and removes them, as nobody goes on from them.
+// RemoveStates stops uploading checkpoints and deletes the uploaded ones, which are no longer needed.
 func (u *Upload) RemoveStates(ctx context.Context) error {
 	if u.states == nil {
 		return nil
@@ -247,14 +238,14 @@ func (u *Upload) RemoveStates(ctx context.Context) error {
 	return u.states.RemoveAll(ctx)
 }
 
-// interruptGrace is how long what waits is brought to the place once somebody has ended the run.
+// interruptGrace is how long the upload continues after the run was interrupted.
 const interruptGrace = time.Minute
 
 var errInterruptEnds = fmt.Errorf("the run was interrupted %v ago", interruptGrace)
 
-// Finish returns when all is in the place, after a run whose files are closed, or when nothing has come there for as
-// long as it is waited for. Where the run ended because ctx has, it tries for a minute, and gives up at the first
-// failure. An error is upload.ErrWaits where files are not there.
+// Finish uploads the rest after a run, when all files are closed. It returns when everything is uploaded, or without
+// progress for the configured wait. After an interrupted run it ends after a minute, or at the first failure. The error
+// is upload.ErrWaits if files are missing.
 func (u *Upload) Finish(ctx context.Context) error {
 	patience := u.wait
 	if ctx.Err() != nil {
@@ -262,17 +253,17 @@ func (u *Upload) Finish(ctx context.Context) error {
 	}
 	u.up.Load().End(patience)
 	stop := u.stop
-	unwatch := context.AfterFunc(ctx, func() { // at once, if it has ended
+	unwatch := context.AfterFunc(ctx, func() { // at once, if ctx has already ended
 		time.AfterFunc(interruptGrace, func() { stop(errInterruptEnds) })
 	})
 	defer unwatch()
 	return u.end(<-u.done)
 }
 
-// Abort ends what Start began. What waits, the next run brings.
+// Abort stops the upload. The next run uploads the rest.
 func (u *Upload) Abort() {
 	u.stop(context.Canceled)
-	_ = u.end(<-u.done) // that files wait
+	_ = u.end(<-u.done) // the error that files are pending
 }
 
 func (u *Upload) end(err error) error {
@@ -282,7 +273,7 @@ func (u *Upload) end(err error) error {
 	return err
 }
 
-// Close lets go of the place. That of a crawl that did not begin is as it was.
+// Close closes the location. If the crawl was not started, it restores the location's previous state.
 func (u *Upload) Close() (err error) {
 	if u.stop != nil {
 		u.Abort()
@@ -295,7 +286,8 @@ func (u *Upload) Close() (err error) {
 	return errors.Join(err, closePlace(u.place))
 }
 
-// Unreachable is why the place was not reached yet; nil if it was. That passes, and files wait for it meanwhile.
+// Unreachable returns the reason why the location has not been reached yet; nil if it was. Files remain pending until
+// then.
 func (u *Upload) Unreachable() error {
 	if up := u.up.Load(); up != nil {
 		return up.NotReady()
@@ -303,16 +295,16 @@ func (u *Upload) Unreachable() error {
 	return u.cfg.Unreachable
 }
 
-// Has reports whether a file of the crawl is in the place, and named there.
+// Has reports whether a file of the crawl is uploaded and in the manifest.
 func (u *Upload) Has(name string) bool {
 	up := u.up.Load()
 	return up != nil && up.Has(name)
 }
 
-// URL is the place's.
+// URL returns the URL of the location.
 func (u *Upload) URL() string { return u.cfg.URL }
 
-// Status is how it stands.
+// Status returns the state of the upload.
 func (u *Upload) Status() stats.Uploads {
 	if up := u.up.Load(); up != nil {
 		return up.Status()
@@ -320,7 +312,7 @@ func (u *Upload) Status() stats.Uploads {
 	return stats.Uploads{Place: u.place.URL()}
 }
 
-// openFolder is the crawl in dir, whose WARC files may lie in its place.
+// openFolder opens the crawl in dir, whose WARC files may be uploaded.
 func openFolder(ctx context.Context, dir string) (*Source, error) {
 	s := &Source{Dir: dir, Disk: vfs.OS}
 	l, err := away.ReadLink(dir)
@@ -331,23 +323,23 @@ func openFolder(ctx context.Context, dir string) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.place, _, err = reachPlace(ctx, l.URL); err != nil { // what is here can be read without it
+	if s.place, _, err = reachPlace(ctx, l.URL); err != nil { // not contacted: local files can be read without it
 		return nil, err
 	}
 	s.Disk = away.NewOverlay(ctx, vfs.OS, dir, s.place, there)
 	return s, nil
 }
 
-// A Source is a crawl that is to be read: in a folder, or in a place alone.
+// A Source is a crawl to be read, in a folder or a storage location.
 type Source struct {
-	Dir      string // of a crawl in a place: a folder for the time being, which has its settings
+	Dir      string // of a remote crawl: a temporary folder with its settings
 	Disk     vfs.FS
-	Remote   bool // it lies in a place, and nothing of it here
+	Remote   bool // the crawl has no local folder
 	place    place.Place
 	manifest *away.Manifest
 }
 
-// Close lets go of the place, and removes what was needed for the time being.
+// Close closes the location and deletes temporary files.
 func (s *Source) Close() error {
 	err := closePlace(s.place)
 	if s.Remote {
@@ -356,7 +348,7 @@ func (s *Source) Close() error {
 	return err
 }
 
-// WithName is an error about the crawl, by the name that the user has given it.
+// WithName replaces the temporary folder in an error by the crawl's URL.
 func (s *Source) WithName(err error) error {
 	if err == nil || !s.Remote {
 		return err
@@ -372,11 +364,11 @@ type named struct {
 func (n *named) Error() string { return n.text }
 func (n *named) Unwrap() error { return n.error }
 
-// CheckLocal is an error where WARC files of a crawl are in its place alone, or all is: what is done with it reads files
-// of this machine.
+// CheckLocal returns an error if WARC files of a crawl, or all its files, are only in a storage location, for commands
+// that read local files.
 func CheckLocal(dir, what string) error {
 	if places.IsURL(dir) {
-		return advice.Usage("%s reads files of this machine, and %s is a place: name the crawl's folder", what, dir)
+		return advice.Usage("%s reads local files, and %s is a storage location: name the crawl's folder", what, dir)
 	}
 	l, err := away.ReadLink(dir)
 	if l == nil || err != nil {
@@ -396,13 +388,13 @@ func CheckLocal(dir, what string) error {
 	if n == 0 {
 		return nil
 	}
-	return advice.Usage("%s of the crawl in %s %s in %s alone, and %s reads files of this machine: copy them into "+
+	return advice.Usage("%s of the crawl in %s %s only in %s, and %s reads local files: copy them into "+
 		"%s first",
 		stats.Count(n, "files", "WARC"), dir, stats.Either(n, "is", "are"), l.Place, what, filepath.Join(dir, "warc"))
 }
 
-// ReadManifest is what a crawl's place has, as its manifest says: nothing, if no file has come there yet. A place that is no
-// crawl's is an error: it may be another one than it was for who brought files there.
+// ReadManifest returns the manifest of a crawl's storage location; an empty one if nothing is uploaded yet. It returns
+// an error if the location does not belong to a crawl, because it may be a different one on this machine.
 func ReadManifest(ctx context.Context, name string) (there *away.Manifest, err error) {
 	p, err := openPlace(ctx, name)
 	if err != nil {
@@ -415,7 +407,7 @@ func ReadManifest(ctx context.Context, name string) (there *away.Manifest, err e
 	case err != nil:
 		return nil, err
 	case mark == nil:
-		return nil, fmt.Errorf("%s has no %s: it is not reached from here, or another place from here", name, away.MarkName)
+		return nil, fmt.Errorf("%s has no %s: it is unreachable from here, or a different location here", name, away.MarkName)
 	}
 	there, err = away.ReadManifest(ctx, p)
 	if away.IsMissing(err) {
@@ -424,8 +416,8 @@ func ReadManifest(ctx context.Context, name string) (there *away.Manifest, err e
 	return there, err
 }
 
-// CopyState copies the newest checkpoint of a node's state that its place has into a folder, as the files lie in that
-// of a crawl's state; nil if there is none.
+// CopyState copies the newest uploaded checkpoint of a node's state into a folder, laid out like a crawl's state; nil
+// if there is none.
 func CopyState(ctx context.Context, name string, disk vfs.FS, dir string) (state *away.State, err error) {
 	p, err := openPlace(ctx, name)
 	if err != nil {
@@ -439,7 +431,7 @@ func CopyState(ctx context.Context, name string, disk vfs.FS, dir string) (state
 	return state, state.Copy(ctx, p, disk, dir)
 }
 
-// DropState removes what a place has of checkpoints.
+// DropState deletes the uploaded checkpoints in a location.
 func DropState(ctx context.Context, name string) error {
 	p, err := openPlace(ctx, name)
 	if err != nil {
@@ -455,7 +447,7 @@ func closePlace(p place.Place) error {
 	return nil
 }
 
-// OpenSource is the crawl that a folder's name or a place's URL names.
+// OpenSource opens a crawl by the name of its folder, or the URL of its storage location.
 func OpenSource(ctx context.Context, name string) (*Source, error) {
 	if !places.IsURL(name) {
 		return openFolder(ctx, name)
@@ -467,16 +459,16 @@ func OpenSource(ctx context.Context, name string) (*Source, error) {
 	there, err := away.ReadManifest(ctx, p)
 	if away.IsMissing(err) {
 		if m, markErr := away.ReadMark(ctx, p); markErr == nil && m != nil {
-			return nil, errors.Join(advice.Usage("%s: nothing was brought there yet of %s", name, m), closePlace(p))
+			return nil, errors.Join(advice.Usage("%s: nothing is uploaded yet of %s", name, m), closePlace(p))
 		}
-		return nil, errors.Join(advice.Usage("%s: there is no crawl: there is no %s", name, away.ManifestName), closePlace(p))
+		return nil, errors.Join(advice.Usage("%s: there is no crawl: it has no %s", name, away.ManifestName), closePlace(p))
 	}
 	if err != nil {
 		return nil, err
 	}
 	config, err := place.ReadFile(ctx, p, settings.Name)
 	if away.IsMissing(err) {
-		return nil, advice.Usage("%s: no run of the crawl has ended yet: there is no %s", name, settings.Name)
+		return nil, advice.Usage("%s: no run of the crawl has ended yet: it has no %s", name, settings.Name)
 	}
 	if err != nil {
 		return nil, err

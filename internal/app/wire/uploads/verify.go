@@ -22,9 +22,9 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// Verifying a crawl in a place: what its files say of each other, and what has not come there yet.
+// Verification of an uploaded crawl: the consistency of its files, and files that are not uploaded yet.
 
-// Verify checks the files of a crawl in a place against each other and the place's manifest. It is a wire.Verify.
+// Verify checks the uploaded files of a crawl against each other and the manifest. It has the signature of wire.Verify.
 func (s *Source) Verify(ctx context.Context, dir string, cfg verify.Config) (*verify.Report, error) {
 	waits, err := s.pending(ctx)
 	if err != nil {
@@ -32,10 +32,10 @@ func (s *Source) Verify(ctx context.Context, dir string, cfg verify.Config) (*ve
 	}
 	_, ended := s.manifest.Get("report.json")
 	parts := s.manifest.HasParts()
-	cfg.Incomplete = parts || !ended // a crawl goes on, or a node was lost
+	cfg.Incomplete = parts || !ended // the crawl is running, or a node was lost
 	cfg.NoLists = !parts && (!ended || waits != nil && s.hasOldLists(waits.since))
 	if waits != nil && !cfg.Moved {
-		cfg.Moved, cfg.Absent = true, "it is not in the place yet"
+		cfg.Moved, cfg.Absent = true, "the file is not uploaded yet"
 	}
 	r, err := wire.VerifyFiles(ctx, dir, cfg)
 	if err != nil {
@@ -48,7 +48,8 @@ func (s *Source) Verify(ctx context.Context, dir string, cfg verify.Config) (*ve
 	}
 	for _, f := range differ {
 		f.Check, f.Offset = check.Name, -1
-		if waits != nil && f.What != missingFile && slices.Contains(rewritten, f.File) { // it may not be noted yet
+		// the manifest may not be updated yet
+		if waits != nil && f.What != missingFile && slices.Contains(rewritten, f.File) {
 			check.Notes = append(check.Notes, f)
 			continue
 		}
@@ -64,14 +65,14 @@ func (s *Source) Verify(ctx context.Context, dir string, cfg verify.Config) (*ve
 	return r, nil
 }
 
-// missingFile is a file that is named, and is not there.
-const missingFile = "the manifest names it, and it is not there: it was brought, and is lost"
+// missingFile is the description of a file that is in the manifest, but missing.
+const missingFile = "it is in the manifest, but missing: it was uploaded and is lost"
 
-// rewritten are files of which a run brings another each time.
+// rewritten are files that each run replaces.
 var rewritten = []string{"report.json", "index.cdxj", settings.Name}
 
-// differences are the files that differ from the manifest, but for those of which it says something else by now: a run may
-// have ended meanwhile. Lists may have grown while one goes on.
+// differences returns the files that differ from the manifest, unless the manifest has changed since. While a crawl
+// runs, lists may be longer.
 func (s *Source) differences(ctx context.Context, goesOn bool) (all []verify.Fault, err error) {
 	for _, e := range s.manifest.All() {
 		what, err := s.compare(ctx, &e, goesOn && slices.Contains(growingFiles(), e.Name))
@@ -96,7 +97,7 @@ func (s *Source) differences(ctx context.Context, goesOn bool) (all []verify.Fau
 	}), nil
 }
 
-// compare says how a file differs from its entry in the manifest; one that grows may have more behind it.
+// compare describes how a file differs from its entry in the manifest. If grows is true, it may be longer.
 func (s *Source) compare(ctx context.Context, e *away.Entry, grows bool) (what string, err error) {
 	info, err := s.place.Stat(ctx, e.Name)
 	if away.IsMissing(err) {
@@ -123,14 +124,14 @@ func (s *Source) compare(ctx context.Context, e *away.Entry, grows bool) (what s
 	return what, errors.Join(err, src.Close())
 }
 
-// pendingFiles is what has not been brought to a place yet.
+// pendingFiles describes files that are not uploaded yet.
 type pendingFiles struct {
-	since time.Time // of the run whose files they are
-	what  string    // they are, and where
-	lost  bool      // the same command does not bring them
+	since time.Time // start of their run
+	what  string    // their number and location
+	lost  bool      // the same command cannot upload them
 }
 
-// pending is what the place lacks of a run that has not brought all yet; nil: it has brought all.
+// pending describes the files that an unfinished upload has left; nil: none.
 func (s *Source) pending(ctx context.Context) (*pendingFiles, error) {
 	m, err := away.ReadMark(ctx, s.place)
 	if errors.Is(err, away.ErrMarkUnreadable) {
@@ -139,10 +140,8 @@ func (s *Source) pending(ctx context.Context) (*pendingFiles, error) {
 	if m == nil || !m.Open || err != nil {
 		return nil, err
 	}
-	w := &pendingFiles{
-		since: m.Time,
-		what:  fmt.Sprintf("what is missing lies in the folder %s on %s", m.Folder, m.Machine),
-	}
+	w := &pendingFiles{since: m.Time, what: fmt.Sprintf("the missing files are in the folder %s on %s", m.Folder,
+		m.Machine)}
 	if here, err := os.Hostname(); err != nil || here != m.Machine {
 		return w, nil
 	}
@@ -151,12 +150,12 @@ func (s *Source) pending(ctx context.Context) (*pendingFiles, error) {
 	case err != nil:
 		return nil, err
 	case link != nil && link.ID != m.ID:
-		w.lost, w.what = true, fmt.Sprintf("another crawl is in %s on this machine: what it had not brought may be set "+
-			"aside there", m.Folder)
+		w.lost, w.what = true, fmt.Sprintf("another crawl is in %s on this machine: the files that were not uploaded may "+
+			"have been moved aside", m.Folder)
 		return w, nil
 	case link == nil:
-		w.lost, w.what = true, fmt.Sprintf("its folder %s is not on this machine any more, and what it had not brought is "+
-			"lost with it", m.Folder)
+		w.lost, w.what = true, fmt.Sprintf("its folder %s no longer exists on this machine, and the files that were not "+
+			"uploaded are lost with it", m.Folder)
 		return w, nil
 	}
 	names, bytes, err := upload.Pending(vfs.OS, m.Folder, growingFiles(), s.manifest)
@@ -167,7 +166,7 @@ func (s *Source) pending(ctx context.Context) (*pendingFiles, error) {
 	w.what = fmt.Sprintf("%s (%s) %s in %s on this machine: %s", stats.Count(n, "files"), stats.Bytes(bytes),
 		stats.Either(n, "waits", "wait"), m.Folder, sample(names))
 	if len(names) == 0 {
-		w.what = "nothing waits in " + m.Folder + " on this machine but what is open"
+		w.what = "only open files are pending in " + m.Folder + " on this machine"
 	}
 	return w, nil
 }
@@ -180,7 +179,7 @@ func sample(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// hasOldLists reports whether the place has lists that are, or may be, of an earlier run than the one that began then.
+// hasOldLists reports whether uploaded lists may be of a run before the one that started at began.
 func (s *Source) hasOldLists(began time.Time) bool {
 	for _, name := range folder.Outputs {
 		if e, is := s.manifest.Get(name); is && e.Time.Before(began) {
@@ -192,12 +191,12 @@ func (s *Source) hasOldLists(began time.Time) bool {
 
 func (w *pendingFiles) note(check string, noLists bool) verify.Fault {
 	f := verify.Fault{Check: check, File: away.MarkName, Offset: -1, What: fmt.Sprintf("the run of %s has not "+
-		"brought all its files yet: %s", w.since.UTC().Format("2006-01-02 15:04:05"), w.what)}
+		"uploaded all its files yet: %s", w.since.UTC().Format("2006-01-02 15:04:05"), w.what)}
 	if !w.lost {
-		f.Remedy = "the same command there brings them"
+		f.Remedy = "run the same command there to upload them"
 	}
 	if noLists {
-		f.What += "; of what is there WARC files, their indexes and the manifest were verified, and no lists"
+		f.What += "; only the uploaded WARC files, their indexes and the manifest were verified, not the lists"
 	}
 	return f
 }

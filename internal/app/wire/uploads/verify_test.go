@@ -12,13 +12,13 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// What a run brings to a place while it is verified is no difference, and what is lost or changed there is one.
+// Files that a run uploads during the verification are not reported as different; lost and changed ones are.
 func TestAPlaceThatIsVerifiedWhileARunGoesOn(t *testing.T) {
 	part := away.PartName("pages.jsonl", 0)
 	list := func(text string) map[string]string { return map[string]string{"pages.jsonl": text} }
 	for what, c := range map[string]struct {
-		brought, is  map[string]string // "": it is gone
-		named        bool              // it is in the manifest by now
+		brought, is  map[string]string // "": missing
+		named        bool              // in the manifest by now
 		goesOn, fine bool
 	}{
 		"nothing":                   {list("one"), nil, false, false, true},

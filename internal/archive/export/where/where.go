@@ -181,16 +181,8 @@ func (c *column) compareNumber(op, value token) (test, error) {
 }
 
 // timeLayouts are how much of a time may be written.
-var timeLayouts = []string{
-	"2006",
-	"2006-01",
-	"2006-01-02",
-	"2006-01-02T15:04",
-	"2006-01-02 15:04",
-	"2006-01-02T15:04:05",
-	"2006-01-02 15:04:05",
-	time.RFC3339,
-}
+var timeLayouts = []string{"2006", "2006-01", "2006-01-02", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02T15:04:05",
+	"2006-01-02 15:04:05", time.RFC3339}
 
 // compareTime takes what is not written out for a span: == is within it, > behind its end.
 func (c *column) compareTime(op, value token) (test, error) {

@@ -175,16 +175,7 @@ func uploadsAnother(t *testing.T, p place.Place, sizes []int) {
 	for _, size := range sizes {
 		first, second := RandomBytes(7, size), RandomBytes(8, size)
 		copy(second, first[:size/2]) // they begin the same way
-		if err := upload(
-			t,
-			p,
-			"f",
-			first,
-			&failingReader{bytes.NewReader(first), int64(size - 1)},
-		); !errors.Is(
-			err,
-			errBroken,
-		) {
+		if err := upload(t, p, "f", first, &failingReader{bytes.NewReader(first), int64(size - 1)}); !errors.Is(err, errBroken) {
 			t.Errorf("%d bytes: the error is %v", size, err)
 		}
 		if err := upload(t, p, "f", second, nil); err != nil {

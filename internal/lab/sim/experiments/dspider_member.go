@@ -60,10 +60,8 @@ func (w *spiderWorld) write(who int, a strategy.Persist) {
 
 func (w *spiderWorld) read(who int, after uint64) {
 	for i := after; i < uint64(len(w.log)); i++ {
-		w.after(
-			w.persist,
-			spiderEvent{kind: hDeliver, party: int32(who), event: strategy.LogEntry{Number: i + 1, Data: w.log[i]}},
-		)
+		w.after(w.persist, spiderEvent{kind: hDeliver, party: int32(who), event: strategy.LogEntry{Number: i + 1,
+			Data: w.log[i]}})
 	}
 	w.after(w.persist, spiderEvent{kind: hDeliver, party: int32(who), event: strategy.LogEnd{Last: uint64(len(w.log))}})
 }

@@ -30,13 +30,8 @@ const (
 func (w *generatedWeb) chance(stream uint64) *rand.Rand { return rand.New(rand.NewPCG(w.seed, stream)) }
 
 func newGeneratedWeb(d *DSpider, seed uint64) *generatedWeb {
-	w := &generatedWeb{
-		seed:      seed,
-		size:      make([]uint8, d.Files),
-		link:      make([]int32, d.Files),
-		delays:    d.Delays,
-		startEach: d.Start,
-	}
+	w := &generatedWeb{seed: seed, size: make([]uint8, d.Files), link: make([]int32, d.Files), delays: d.Delays,
+		startEach: d.Start}
 	for h := range d.Hosts {
 		w.names = append(w.names, fmt.Sprintf("h%06d.test", h))
 		w.first = append(w.first, int32(h*d.Files/d.Hosts))

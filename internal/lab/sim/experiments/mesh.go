@@ -45,21 +45,13 @@ func (n MeshNode) Heavy() bool { return n.Arriving > n.Speed }
 func MeshOfPaper() Mesh {
 	const m = time.Minute
 	return Mesh{
-		Seed:      1,
-		Sample:    3 * m,
-		Speed:     0.1,
-		JoinTimes: []time.Duration{0, 0, 15 * m, 15 * m, 30 * m, 30 * m, 45 * m},
-		Samples:   20,
-		Hosts:     600,
-		Pages:     32,
+		Seed: 1, Sample: 3 * m,
+		Speed: 0.1, JoinTimes: []time.Duration{0, 0, 15 * m, 15 * m, 30 * m, 30 * m, 45 * m}, Samples: 20, Hosts: 600,
+		Pages: 32,
 		Table: []MeshNode{{0.2, 0.083, 6}, {0.2, 0.08, 6}, {0.05, 0.16, 1}, {0.1, 0.34, 1}, {0.2, 0.09, 6}, {0.1, 0.083, 4},
 			{0.1, 0.22, 1}, {0.05, 0.136, 1}},
-		FixedArea: 5,
-		Block:     20,
-		Time:      120 * m,
-		T:         3 * m,
-		OtherT:    []time.Duration{m / 2, m, 10 * m, 19 * m, 40 * m},
-		HostURLs:  []int{5, 20},
+		FixedArea: 5, Block: 20, Time: 120 * m, T: 3 * m,
+		OtherT: []time.Duration{m / 2, m, 10 * m, 19 * m, 40 * m}, HostURLs: []int{5, 20},
 	}
 }
 

@@ -101,13 +101,8 @@ func (m *Mesh) trafficTable(r *MeshResult) Table {
 
 // Pictures returns the paper's figures 4 to 8, and the dependence on T.
 func (m *Mesh) Pictures(r *MeshResult) []NamedPicture {
-	return []NamedPicture{
-		m.scalingPicture(r),
-		m.loadPicture(r),
-		m.outputPicture(r),
-		m.intervalPicture(r),
-		m.trafficPicture(r),
-	}
+	return []NamedPicture{m.scalingPicture(r), m.loadPicture(r), m.outputPicture(r), m.intervalPicture(r),
+		m.trafficPicture(r)}
 }
 
 func (m *Mesh) scalingPicture(r *MeshResult) NamedPicture {
@@ -133,11 +128,8 @@ func (r *MeshResult) rules() []MeshRun { return r.Balance[:ruleCount] }
 var rulesInWords = map[Rule]string{NoRule: "no balancing", ByPaper: "the paper's rule", ByKumo: "kumo's rule"}
 
 func (m *Mesh) loadPicture(r *MeshResult) NamedPicture {
-	pic := NamedPicture{
-		"load",
-		"Load ratio u of eight nodes: pending URLs divided by the size of the work area",
-		Picture{Columns: 1},
-	}
+	pic := NamedPicture{"load", "Load ratio u of eight nodes: pending URLs divided by the size of the work area",
+		Picture{Columns: 1}}
 	light := Panel{Title: "mean of the light nodes", X: "minutes"}
 	for i := range r.rules() {
 		run := &r.Balance[i]
@@ -209,9 +201,5 @@ func (m *Mesh) trafficPicture(r *MeshResult) NamedPicture {
 			lastMessages, lastBytes, lastTime = n, size, seconds
 		}
 	}
-	return NamedPicture{
-		"traffic",
-		"Traffic between eight nodes",
-		Picture{Columns: 1, Panels: []Panel{messages, bytes}},
-	}
+	return NamedPicture{"traffic", "Traffic between eight nodes", Picture{Columns: 1, Panels: []Panel{messages, bytes}}}
 }

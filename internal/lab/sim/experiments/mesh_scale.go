@@ -29,16 +29,9 @@ type MeshScale struct {
 
 // MeshScales returns an experiment that ends within two minutes.
 func MeshScales() MeshScale {
-	return MeshScale{
-		Nodes:    []int{10, 100, 1000},
-		FullUpTo: 1000,
-		MeanStay: 20 * time.Minute,
-		Seed:     1,
-		Joining:  30 * time.Second,
-		WarmUp:   time.Minute,
-		Measured: time.Minute,
-		LookUps:  600,
-	}
+	return MeshScale{Nodes: []int{10, 100, 1000}, FullUpTo: 1000, MeanStay: 20 * time.Minute, Seed: 1,
+		Joining: 30 * time.Second,
+		WarmUp:  time.Minute, Measured: time.Minute, LookUps: 600}
 }
 
 // A MeshScaleRow is the result for a number of nodes.
@@ -182,11 +175,9 @@ func same(found []overlay.Contact, names []string) bool {
 }
 
 func (s *MeshScale) whole(nodes int) (f FullFigures) {
-	u := sim.RunUpkeep(
-		sim.MeshConfig{Nodes: nodes, Hosts: 4 * nodes, Pages: 8, Loss: -1, Spread: s.Joining, MeanStay: s.MeanStay},
-		2*s.Measured,
-		s.Seed,
-	)
+	u := sim.RunUpkeep(sim.MeshConfig{Nodes: nodes, Hosts: 4 * nodes, Pages: 8, Loss: -1, Spread: s.Joining,
+		MeanStay: s.MeanStay},
+		2*s.Measured, s.Seed)
 	pages := float64(max(u.Crawl.Requests, 1))
 	for k := range f.PageMessages {
 		f.PageMessages[k] = float64(u.Crawl.Messages[k]) / pages
@@ -215,20 +206,9 @@ func (s *MeshScale) Table(rows []MeshScaleRow) Table {
 		"mesh_quiet_bytes_per_node_second", "mesh_churn_messages_per_node_second", "mesh_churn_bytes_per_node_second",
 		"urls_copied", "nodes_gone")
 	for _, r := range rows {
-		line, c := []any{
-			r.Nodes,
-			r.Hops,
-			r.Asked,
-			r.Direct,
-			r.Correct,
-			r.Contacts,
-			r.Buckets,
-			r.Quiet.Messages,
+		line, c := []any{r.Nodes, r.Hops, r.Asked, r.Direct, r.Correct, r.Contacts, r.Buckets, r.Quiet.Messages,
 			r.Quiet.Bytes,
-			r.Churn.Messages,
-			r.Churn.Bytes,
-			r.RanFull,
-		}, &r.Crawl
+			r.Churn.Messages, r.Churn.Bytes, r.RanFull}, &r.Crawl
 		for _, x := range append(c.PageMessages[:], c.Hops, c.Known, c.Rest.Messages, c.Rest.Bytes, c.Churn.Messages,
 			c.Churn.Bytes, float64(c.Copied), float64(c.NodesLeft)) {
 			if r.RanFull {

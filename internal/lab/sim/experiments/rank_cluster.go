@@ -68,10 +68,8 @@ func newRankCluster(g *Graph, seed uint64, nodes int, silent bool, growth float6
 		o.Grow(n)
 		told := rank.NewReports(o.Unit())
 		told.Grow(n)
-		c.nodes = append(
-			c.nodes,
-			&rankNode{c: c, order: o, passed: minPassLinks, reports: told, outgoingIndex: map[rank.ID]int{}},
-		)
+		c.nodes = append(c.nodes, &rankNode{c: c, order: o, passed: minPassLinks, reports: told,
+			outgoingIndex: map[rank.ID]int{}})
 	}
 	for u := range rank.ID(n) {
 		own := c.ownerOf(u)

@@ -128,14 +128,9 @@ func (j *rankNodesJudge) point(ctx context.Context) (p RankNodesPoint, err error
 	for i, u := range c.known {
 		byNodes[i], byWhole[i] = c.importance(u), j.whole.Importance(u, 0)
 	}
-	p = RankNodesPoint{
-		Fetched:     len(c.pages),
-		Known:       len(c.known),
-		RemoteLinks: c.remoteLinks,
-		Sent:        c.sent,
-		Resent:      c.resent,
-		Tau:         kendall(byNodes, byWhole),
-	}
+	p = RankNodesPoint{Fetched: len(c.pages), Known: len(c.known), RemoteLinks: c.remoteLinks, Sent: c.sent,
+		Resent: c.resent,
+		Tau:    kendall(byNodes, byWhole)}
 	want := map[rank.ID]bool{}
 	for _, u := range j.Rank.top(c.known, func(u rank.ID) float64 { return j.whole.Importance(u, 0) }) {
 		want[u] = true

@@ -58,12 +58,8 @@ func (s *sheet) statements(to *Folder, heading string, all []results.Statement) 
 }
 
 // finish prints the sheet, and writes the results to the folder.
-func (s *sheet) finish(
-	out io.Writer,
-	to *Folder,
-	tables []experiments.Table,
-	pictures []experiments.NamedPicture,
-) error {
+func (s *sheet) finish(out io.Writer, to *Folder, tables []experiments.Table,
+	pictures []experiments.NamedPicture) error {
 	if _, err := s.WriteTo(out); err != nil {
 		return err
 	}

@@ -43,6 +43,9 @@ func (s *Stream) Append(b []byte) []byte {
 	return s.url(b, s.n-1)
 }
 
+// Generated returns the number of new URLs so far. A few of them equal an earlier one by chance.
+func (s *Stream) Generated() uint64 { return s.n }
+
 func (s *Stream) url(b []byte, i uint64) []byte {
 	page := bag{splitmix.Next(s.seed + i/together)}
 	// the k-th site has 1/k of the URLs of the first

@@ -237,20 +237,8 @@ type searchIn struct {
 }
 
 // hitFields is what is said of a page that was found.
-var hitFields = []string{
-	"url",
-	"title",
-	"description",
-	"snippet",
-	"in",
-	"status",
-	"type",
-	"lang",
-	"time",
-	"bytes",
-	"final",
-	"revisit",
-}
+var hitFields = []string{"url", "title", "description", "snippet", "in", "status", "type", "lang", "time", "bytes", "final",
+	"revisit"}
 
 func (s *server) search(ctx context.Context, in searchIn) (*mcp.CallToolResult, error) {
 	q := in.params("words", in.Words, "host", in.Host, "type", in.Type, "status", in.Status, "lang", in.Language, "day",

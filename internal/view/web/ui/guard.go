@@ -130,11 +130,7 @@ func (g *guard) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	w.Header().Set("Connection", "close")
 	out := http.NewResponseController(w)
 	now := time.Now()
-	_, _ = out.SetReadDeadline(
-		now.Add(refusalTimeout),
-	), out.SetWriteDeadline(
-		now.Add(readTimeout),
-	) // some writers have none
+	_, _ = out.SetReadDeadline(now.Add(refusalTimeout)), out.SetWriteDeadline(now.Add(readTimeout)) // some writers have none
 	g.out.fail(w, r, err)
 }
 

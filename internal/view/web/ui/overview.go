@@ -125,14 +125,9 @@ func notices(o *Overview) (all []Word) {
 		all = append(all, Word{level, fmt.Sprintf(what, args...), do})
 	}
 	if o.CutOff > 0 {
-		say(
-			levelProblem,
-			"See whether this machine reaches the web. The crawl tries a few hosts now and then, and goes on by "+
-				"itself.",
-			"Cut off from the web for %s: %s",
-			span(o.CutOff),
-			o.CutOffWhy,
-		)
+		say(levelProblem, "See whether this machine reaches the web. The crawl tries a few hosts now and then, and goes on by "+
+			"itself.",
+			"Cut off from the web for %s: %s", span(o.CutOff), o.CutOffWhy)
 	}
 	if o.StalledBy != "" {
 		say(levelProblem, o.StallDo, "Nothing was answered for %s: %s", span(o.Stalled), o.StallWhy)
@@ -155,13 +150,8 @@ func notices(o *Overview) (all []Word) {
 			100*busy/o.Pages)
 	}
 	if o.AbandonedMany() && o.HostsAbandoned > 0 {
-		say(
-			levelWarning,
-			"The next run tries them again.",
-			"%d hosts were given up, with %s that wait there",
-			o.HostsAbandoned,
-			stats.Count(o.Abandoned, "URLs"),
-		)
+		say(levelWarning, "The next run tries them again.", "%d hosts were given up, with %s that wait there", o.HostsAbandoned,
+			stats.Count(o.Abandoned, "URLs"))
 	}
 	if o.OutOfSockets > 0 {
 		say(levelWarning, "Raise ulimit -n, or lower --concurrency.",

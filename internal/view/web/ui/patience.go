@@ -191,12 +191,7 @@ func (set *crawlSet) queue(name string) *queue {
 }
 
 // withPatience is what f finds out, of what answers in time.
-func withPatience[T any](
-	ctx context.Context,
-	q *queue,
-	patience time.Duration,
-	f func(context.Context) (T, error),
-) (found T,
+func withPatience[T any](ctx context.Context, q *queue, patience time.Duration, f func(context.Context) (T, error)) (found T,
 	err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
