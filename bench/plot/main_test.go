@@ -46,7 +46,7 @@ func TestPlot(t *testing.T) {
 }
 
 func TestNothingToPlot(t *testing.T) {
-	if err := plotAll(t.TempDir()); err == nil || !strings.Contains(err.Error(), "there is no *.plot.json") {
+	if err := plotAll(t.TempDir()); err == nil || !strings.Contains(err.Error(), "no *.plot.json in ") {
 		t.Error(err)
 	}
 	dir := t.TempDir()
