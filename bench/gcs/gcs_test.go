@@ -150,7 +150,7 @@ func TestAStoreThatIsAway(t *testing.T) {
 
 func TestURLs(t *testing.T) {
 	for name, word := range map[string]string{
-		"gs://b/x?region=eu":        "there is no option region",
+		"gs://b/x?region=eu":        "unknown option region",
 		"gs://b/x?anonymous=maybe":  "true or false",
 		"gs://b/x?endpoint=host:80": "https://HOST:PORT",
 		"gs://me:hunter2@b/x":       "credentials do not belong",
