@@ -279,7 +279,7 @@ func TestSearch(t *testing.T) {
 		x := filled(t, e.open, filepath.Join(t.TempDir(), "index"), all)
 		want, missed, found := 0, 0, 0
 		for _, q := range ask {
-			hits, err := x.search(fulltext.Deepest, q...)
+			hits, err := x.search(fulltext.MaxHits, q...)
 			if err != nil {
 				t.Fatal(e.name, err)
 			}
@@ -289,7 +289,7 @@ func TestSearch(t *testing.T) {
 				has[h] = true
 			}
 			for i, text := range all {
-				if len(hits) < fulltext.Deepest && hasWords(text, q) {
+				if len(hits) < fulltext.MaxHits && hasWords(text, q) {
 					want++
 					if !has[fmt.Sprint(i)] {
 						missed++
@@ -340,7 +340,7 @@ func TestDamagedIndex(t *testing.T) {
 			}
 			defer x.close() //nolint:errcheck // it is damaged
 			for _, q := range ask {
-				hits, err := x.search(fulltext.Deepest, q...)
+				hits, err := x.search(fulltext.MaxHits, q...)
 				if err != nil {
 					return "", err
 				}
