@@ -143,18 +143,17 @@ func TestAStoreThatIsAway(t *testing.T) {
 	s := httptest.NewServer(http.NotFoundHandler())
 	s.Close()
 	_, err := bucket.Open(t.Context(), at(s.URL, "x"), bucket.Config{})
-	if err == nil || !strings.Contains(err.Error(), "cannot be reached") || advice.Of(err) == "" ||
-		!place.IsTransient(err) {
+	if err == nil || !strings.Contains(err.Error(), "cannot reach") || advice.Of(err) == "" || !place.IsTransient(err) {
 		t.Errorf("the error is %v, which advises %q", err, advice.Of(err))
 	}
 }
 
 func TestURLs(t *testing.T) {
 	for name, word := range map[string]string{
-		"gs://b/x?region=eu":        "there is no option region",
+		"gs://b/x?region=eu":        "unknown option region",
 		"gs://b/x?anonymous=maybe":  "true or false",
 		"gs://b/x?endpoint=host:80": "https://HOST:PORT",
-		"gs://me:hunter2@b/x":       "credentials do not belong",
+		"gs://me:hunter2@b/x":       "credentials must not be part",
 	} {
 		_, err := bucket.Open(t.Context(), name, bucket.Config{})
 		if !advice.IsUsage(err) || !strings.Contains(err.Error(), word) || strings.Contains(err.Error(), "hunter2") {

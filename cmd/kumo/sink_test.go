@@ -138,8 +138,8 @@ func TestSinkOfACrawl(t *testing.T) {
 	}
 	x.set(true)
 	out := exitOf(t, exitBehind, kumo, args...)
-	for _, want := range []string{"wait for opensearch://me:xxxxx@",
-		"the same command sends the rest, as does kumo export --to", " wait\n"} {
+	for _, want := range []string{"are not sent to opensearch://me:xxxxx@",
+		"the same command sends the rest, or run: kumo export --to", " wait\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not said:\n%s", want, out)
 		}

@@ -56,7 +56,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// A countedPlace counts what is asked of it.
+// A countedPlace counts requests.
 type countedPlace struct {
 	place.Place
 	asked, bytes int64
@@ -82,7 +82,7 @@ func (r *countedReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// fixture is a disk over a folder without a file that a place has.
+// fixture returns a disk over an empty folder and a location with one file.
 func fixture(t *testing.T, text []byte) (*Disk, *countedPlace, string) {
 	t.Helper()
 	at, err := file.Open(t.TempDir(), vfs.OS)

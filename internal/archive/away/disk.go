@@ -16,43 +16,43 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// A Disk is one that reads a crawl's files from a place, by ranges, where the folder does not have them. What is
-// written goes to the folder.
+// A Disk reads a crawl's files from a storage location, by ranges, if the folder does not have them. Writes go to the
+// folder.
 type Disk struct {
 	vfs.FS
 	ctx      context.Context
 	root     string // the crawl's folder
-	prefix   string // of it: only files whose names begin so are looked for in the place
+	prefix   string // prefix of the names that are looked up in the location
 	place    place.Place
 	manifest *Manifest
 }
 
 var _ vfs.FS = (*Disk)(nil)
 
-// NewOverlay lays a place over the folder of a crawl whose WARC files, with their indexes, go there. The other record files
-// are those of the folder, for they grow. The context ends reading.
+// NewOverlay adds a storage location to the folder of a crawl whose WARC files and indexes are uploaded there. The
+// other record files still grow, so they are read from the folder. The context ends reads.
 func NewOverlay(ctx context.Context, disk vfs.FS, dir string, p place.Place, there *Manifest) *Disk {
 	return &Disk{FS: disk, ctx: ctx, root: filepath.Clean(dir), prefix: "warc/", place: p, manifest: there}
 }
 
-// NewRemote lays a place over a folder that has nothing of the crawl: all its files are read from the place.
+// NewRemote returns a disk that reads all files of a crawl from the storage location; the folder has none of them.
 func NewRemote(ctx context.Context, disk vfs.FS, dir string, p place.Place, there *Manifest) *Disk {
 	d := NewOverlay(ctx, disk, dir, p, there)
 	d.prefix = ""
 	return d
 }
 
-// Under is the disk that has the folder.
+// Under returns the disk with the folder.
 func (d *Disk) Under() vfs.FS { return d.FS }
 
-// A remote is a file as the place has it: whole, or in parts.
+// A remote is a file in the location: whole, or in parts.
 type remote struct {
 	name  string
 	size  int64
 	parts []Entry
 }
 
-// remote is what the place has of a file.
+// remote returns the parts of a file in the location.
 func (d *Disk) remote(name string) (r remote, is bool) {
 	rel, err := filepath.Rel(d.root, name)
 	if err != nil || strings.HasPrefix(rel, "..") {
@@ -68,7 +68,7 @@ func (d *Disk) remote(name string) (r remote, is bool) {
 	return r, len(r.parts) > 0
 }
 
-// Size is a file's length.
+// Size returns the length of a file.
 func (d *Disk) Size(name string) (int64, error) {
 	size, err := d.FS.Size(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -79,7 +79,7 @@ func (d *Disk) Size(name string) (int64, error) {
 	return size, err
 }
 
-// List returns the names of the files that the folder has, or the place.
+// List returns the names of the files in the folder or in the location.
 func (d *Disk) List(dir string) ([]string, error) {
 	names, err := d.FS.List(dir)
 	rel, outside := filepath.Rel(d.root, dir)
@@ -104,7 +104,7 @@ func (d *Disk) Open(name string) (io.ReadCloser, error) {
 	f, err := d.FS.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		if r, is := d.remote(name); is && len(r.parts) == 1 {
-			return d.read(&r.parts[0], 0, r.size) // by now it may be longer
+			return d.read(&r.parts[0], 0, r.size) // the file may have grown since
 		} else if is {
 			parts := &reader{disk: d, file: r}
 			return struct {
@@ -135,7 +135,7 @@ func (d *Disk) Link(from, to string) error {
 	return nil
 }
 
-// read opens a range of a file in the place.
+// read opens a range of a file in the location.
 func (d *Disk) read(e *Entry, offset, length int64) (io.ReadCloser, error) {
 	r, err := d.place.Open(d.ctx, e.Name, offset, length)
 	if err != nil {
@@ -144,18 +144,17 @@ func (d *Disk) read(e *Entry, offset, length int64) (io.ReadCloser, error) {
 	return r, nil
 }
 
-// A reader reads a file in the place. Who reads on where the last read ended is given what is on its way already; the
-// ranges that are asked for grow while that goes on, so that a file that is read from end to end takes few, and a
-// record somewhere in it little more than its bytes.
+// A reader reads a file in the location. Sequential reads continue the open request, and the requested ranges grow. A
+// sequential read of a whole file thus needs few requests, and a read of one record transfers few other bytes.
 type reader struct {
 	disk *Disk
 	file remote
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	body io.ReadCloser
-	at   int64 // in the file, of what in gives next
-	end  int64 // of what was asked for
-	next int64 // bytes that are asked for next
+	at   int64 // offset in the file of the next byte of body
+	end  int64 // end of the requested range
+	next int64 // length of the next range
 }
 
 const (
@@ -185,7 +184,7 @@ func (r *reader) ReadAt(p []byte, off int64) (n int, err error) {
 	return n, nil
 }
 
-// openRange sees that what is on its way begins at an offset.
+// openRange positions body at an offset.
 func (r *reader) openRange(off, length int64) (err error) {
 	if r.body != nil && r.at == off && r.at < r.end {
 		return nil
@@ -199,7 +198,7 @@ func (r *reader) openRange(off, length int64) (err error) {
 		return err
 	}
 	begin, part := int64(0), 0
-	for ; off >= begin+r.file.parts[part].Size; part++ { // there are few
+	for ; off >= begin+r.file.parts[part].Size; part++ { // a file has few parts
 		begin += r.file.parts[part].Size
 	}
 	of := &r.file.parts[part]
@@ -212,7 +211,7 @@ func (r *reader) openRange(off, length int64) (err error) {
 	return nil
 }
 
-// closeRange lets go of what is on its way.
+// closeRange closes the open request.
 func (r *reader) closeRange() (err error) {
 	if r.body != nil {
 		err = r.body.Close()

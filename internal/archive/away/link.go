@@ -16,24 +16,24 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// The files in a crawl's folder that say where its record files go, and what is there already.
+// Files in a crawl's folder that record where its record files are uploaded, and which of them are uploaded already.
 var (
 	LinkName = filepath.Join("state", "place.json")
-	LogName  = filepath.Join("state", "place.jsonl") // entries in the order in which they came
+	LogName  = filepath.Join("state", "place.jsonl") // entries in order of upload
 )
 
 const maxLink = 1 << 20 // bytes
 
-// A Link is where a crawl's record files go.
+// A Link records where a crawl's record files are uploaded.
 type Link struct {
 	Place string `json:"place"` // its URL
-	URL   string `json:"url"`   // the same with the options by which it is reached; it has no secrets
-	ID    string `json:"id"`    // of the crawl, made for this link
-	// Pending: it is not known that the place has the crawl's mark, which is what makes it the crawl's.
+	URL   string `json:"url"`   // the URL with its options; it has no secrets
+	ID    string `json:"id"`    // identifies the crawl; created for this link
+	// Pending is true until the location is known to have the crawl's mark, which makes it the crawl's location.
 	Pending bool `json:"pending,omitempty"`
 }
 
-// ReadLink reads the link of the crawl in dir; nil if its files stay there.
+// ReadLink reads the link of the crawl in dir. It returns nil if the files stay in the folder.
 func ReadLink(dir string) (*Link, error) {
 	name := filepath.Join(dir, LinkName)
 	data, err := vfs.ReadFile(vfs.OS, name, maxLink)
@@ -45,15 +45,15 @@ func ReadLink(dir string) (*Link, error) {
 	}
 	l := &Link{}
 	if err = json.Unmarshal(data, l); err == nil && (l.Place == "" || l.URL == "" || l.ID == "") {
-		err = errors.New("a field is missing")
+		err = errors.New("a member is missing")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: it does not say where the crawl's files go: %w", name, err)
+		return nil, fmt.Errorf("%s does not name the storage location of the crawl's files: %w", name, err)
 	}
 	return l, nil
 }
 
-// Write keeps the link in the crawl's folder.
+// Write saves the link in the crawl's folder.
 func (l *Link) Write(disk vfs.FS, dir string) error {
 	data, err := json.Marshal(l)
 	if err != nil {
@@ -62,16 +62,16 @@ func (l *Link) Write(disk vfs.FS, dir string) error {
 	return vfs.Replace(disk, filepath.Join(dir, LinkName), append(data, '\n'))
 }
 
-// A Mark says whose place it is.
+// A Mark identifies the crawl that owns a location.
 type Mark struct {
-	Crawl   string    `json:"crawl"` // its name
-	ID      string    `json:"id"`    // that of its link
+	Crawl   string    `json:"crawl"` // the crawl's name
+	ID      string    `json:"id"`    // ID of the crawl's link
 	Machine string    `json:"machine"`
 	Folder  string    `json:"folder"` // on that machine
-	Time    time.Time `json:"time"`   // since when
-	// Open: a run has begun then that has not brought all its files.
+	Time    time.Time `json:"time"`   // when the mark was first written
+	// Open is true from the start of a run until all its files are uploaded.
 	Open bool   `json:"open,omitempty"`
-	Sum  string `json:"sum"` // of whose it is: a mark that is damaged must not be taken for another's
+	Sum  string `json:"sum"` // checksum: a damaged mark must not be taken for another crawl's
 }
 
 func (m *Mark) sum() string {
@@ -79,7 +79,7 @@ func (m *Mark) sum() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// SameCrawl reports whether two marks are those of the same folder's crawl.
+// SameCrawl reports whether two marks are of the same crawl in the same folder.
 func (m *Mark) SameCrawl(of *Mark) bool {
 	return m.ID == of.ID && m.Machine == of.Machine && m.Folder == of.Folder
 }
@@ -90,7 +90,7 @@ func (m *Mark) String() string {
 
 const maxMark = 64 << 10
 
-// ReadMark reads a place's mark; nil if it has none.
+// ReadMark reads the mark of a location. It returns nil if there is none.
 func ReadMark(ctx context.Context, p place.Place) (*Mark, error) {
 	data, err := readSmall(ctx, p, MarkName, maxMark)
 	if IsMissing(err) {
@@ -106,10 +106,10 @@ func ReadMark(ctx context.Context, p place.Place) (*Mark, error) {
 	return m, nil
 }
 
-// ErrMarkUnreadable is a mark of which a fault of the place has left nothing that can be read.
-var ErrMarkUnreadable = errors.New("does not say whose place this is")
+// ErrMarkUnreadable means that a location's mark is damaged.
+var ErrMarkUnreadable = errors.New("does not identify the crawl of this location")
 
-// Write puts the mark into a place.
+// Write writes the mark to a location.
 func (m *Mark) Write(ctx context.Context, p place.Place) error {
 	m.Sum = m.sum()
 	data, err := json.MarshalIndent(m, "", "  ")
@@ -119,20 +119,20 @@ func (m *Mark) Write(ctx context.Context, p place.Place) error {
 	return WriteSmall(ctx, p, MarkName, append(data, '\n'))
 }
 
-// WriteSmall writes a whole file that is small, and sees that the place has it as it was written.
+// WriteSmall writes a small file, and reads it back to check it.
 func WriteSmall(ctx context.Context, p place.Place, name string, data []byte) error {
 	if err := place.WriteFile(ctx, p, name, data); err != nil {
 		return err
 	}
 	there, err := readSmall(ctx, p, name, int64(len(data)))
 	if err == nil && !bytes.Equal(there, data) {
-		err = fmt.Errorf("%s/%s: the place has kept something else than was written", p.URL(), name)
+		err = fmt.Errorf("%s/%s: the location does not return the bytes that were written", p.URL(), name)
 	}
 	return err
 }
 
-// ReadLog reads what the folder dir says that its place has. torn is where a line begins that a crash has left without
-// its end; negative: there is none.
+// ReadLog reads the list of uploaded files from the folder dir. torn is the offset of an incomplete last line left by a
+// crash; it is negative if there is none.
 func ReadLog(disk vfs.FS, dir string) (m *Manifest, torn int64, err error) {
 	name := filepath.Join(dir, LogName)
 	data, err := vfs.ReadFile(disk, name, maxManifest)

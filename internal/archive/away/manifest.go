@@ -28,15 +28,15 @@ import (
 	"kumo/internal/archive/place"
 )
 
-// The files in a place that are no record files.
+// Files in a location that are not record files.
 const (
 	ManifestName = "manifest.jsonl"
 	MarkName     = "crawl.json"
 )
 
-// An Entry is a file in a place, as it was when it was found to be there.
+// An Entry is a file in a location, as it was when its upload was verified.
 type Entry struct {
-	Name   string    `json:"name"` // relative to the place, and to the crawl's folder
+	Name   string    `json:"name"` // relative to the location and to the crawl's folder
 	Size   int64     `json:"size"`
 	SHA256 string    `json:"sha256"` // in hexadecimal
 	Time   time.Time `json:"time"`
@@ -47,30 +47,30 @@ func (e *Entry) check() error {
 		return err
 	}
 	if sum, err := hex.DecodeString(e.SHA256); err != nil || len(sum) != 32 || e.Size < 0 {
-		return fmt.Errorf("%s: a size and a SHA-256 are wanted, not %d and %.80q", e.Name, e.Size, e.SHA256)
+		return fmt.Errorf("%s: want a size and a SHA-256, have %d and %.80q", e.Name, e.Size, e.SHA256)
 	}
 	return nil
 }
 
-// Line is the entry as it is written.
+// Line encodes the entry.
 func (e *Entry) Line() []byte {
-	line, _ := json.Marshal(e) // which has nothing that cannot be written
+	line, _ := json.Marshal(e) // cannot fail for these types
 	return append(line, '\n')
 }
 
-// A Manifest is what lies in a place. Its methods may be called by many goroutines at once.
+// A Manifest lists the files in a location. Its methods are safe for concurrent use.
 type Manifest struct {
-	mu      sync.RWMutex // guards what follows
+	mu      sync.RWMutex // guards the fields below
 	entries map[string]Entry
-	partial map[string]bool // lists of which there are parts
+	partial map[string]bool // lists that have parts
 }
 
-// NewManifest is that of an empty place.
+// NewManifest returns the manifest of an empty location.
 func NewManifest() *Manifest {
 	return &Manifest{entries: map[string]Entry{}, partial: map[string]bool{}}
 }
 
-// Put takes a file in, in place of what had its name. A list that is whole takes the place of its parts, too.
+// Put adds a file, and replaces the entry with the same name. A list that is whole also replaces its parts.
 func (m *Manifest) Put(e Entry) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -81,13 +81,13 @@ func (m *Manifest) put(e Entry) {
 	m.entries[e.Name] = e
 	if list, _, is := ParsePartName(e.Name); is {
 		m.partial[list] = true
-	} else if m.partial[e.Name] { // it is whole now
+	} else if m.partial[e.Name] { // the list is whole now
 		delete(m.partial, e.Name)
 		maps.DeleteFunc(m.entries, func(name string, _ Entry) bool { of, _, is := ParsePartName(name); return is && of == e.Name })
 	}
 }
 
-// Get is the entry of a file.
+// Get returns the entry of a file.
 func (m *Manifest) Get(name string) (Entry, bool) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -95,14 +95,14 @@ func (m *Manifest) Get(name string) (Entry, bool) {
 	return e, is
 }
 
-// All are the entries, by name.
+// All returns the entries, sorted by name.
 func (m *Manifest) All() []Entry {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return slices.SortedFunc(maps.Values(m.entries), func(a, b Entry) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// Encode writes all of it: parts of a list behind the whole, as they came.
+// Encode encodes all entries. Parts of a list follow the whole list, in their order.
 func (m *Manifest) Encode() []byte {
 	var b, parts []byte
 	for _, e := range m.All() {
@@ -115,8 +115,8 @@ func (m *Manifest) Encode() []byte {
 	return append(b, parts...)
 }
 
-// Parse reads lines of entries, of which a later one replaces an earlier one of its name. whole is how many bytes are
-// whole lines: a log that a crash has torn has more.
+// Parse parses lines of entries. A later entry replaces an earlier one with the same name. whole is the length of the
+// complete lines; a log that a crash has torn is longer.
 func Parse(data []byte) (m *Manifest, whole int, err error) {
 	m = NewManifest()
 	for {
@@ -136,9 +136,9 @@ func Parse(data []byte) (m *Manifest, whole int, err error) {
 	}
 }
 
-const maxManifest = 1 << 30 // bytes; some four million files
+const maxManifest = 1 << 30 // bytes; about four million files
 
-// ReadManifest reads what a place says that it has. One without a manifest is an error that is fs.ErrNotExist.
+// ReadManifest reads the manifest of a location. If there is none, the error is fs.ErrNotExist.
 func ReadManifest(ctx context.Context, p place.Place) (*Manifest, error) {
 	data, err := readSmall(ctx, p, ManifestName, maxManifest)
 	if err != nil {
@@ -146,7 +146,7 @@ func ReadManifest(ctx context.Context, p place.Place) (*Manifest, error) {
 	}
 	m, whole, err := Parse(data)
 	if err == nil && whole < len(data) {
-		err = errors.New("the last line has no end")
+		err = errors.New("the last line is incomplete")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s/%s: %w", p.URL(), ManifestName, err)
@@ -154,7 +154,7 @@ func ReadManifest(ctx context.Context, p place.Place) (*Manifest, error) {
 	return m, nil
 }
 
-// readSmall reads a whole file of at most so many bytes.
+// readSmall reads a whole file of at most the given number of bytes.
 func readSmall(ctx context.Context, p place.Place, name string, most int64) ([]byte, error) {
 	r, err := p.Open(ctx, name, 0, most+1)
 	if err != nil {
@@ -167,5 +167,5 @@ func readSmall(ctx context.Context, p place.Place, name string, most int64) ([]b
 	return data, errors.Join(err, r.Close())
 }
 
-// IsMissing reports whether an error says that a file is not there.
+// IsMissing reports whether an error means that a file does not exist.
 func IsMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }

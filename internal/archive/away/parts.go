@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// PartsDir is the folder in a place that has what lists of a crawl have grown by, such as pages.jsonl, since a run has
-// brought them whole: in parts, each of which begins where the one before it ends. So they are there as far as record
-// files are, and nothing of them is written twice.
+// PartsDir is the folder in a location with the growth of lists, such as pages.jsonl, since a run uploaded them whole.
+// Each part begins where the previous one ends. The lists thus cover the uploaded record files, and no byte is uploaded
+// twice.
 const PartsDir = "lists"
 
-// PartName is that of the part of a list which begins at an offset.
+// PartName returns the name of the part of a list that begins at an offset.
 func PartName(list string, offset int64) string {
 	return fmt.Sprintf("%s/%s/%016x", PartsDir, list, offset)
 }
 
-// ParsePartName says of which list a file is a part.
+// ParsePartName returns the list and the offset of a part, by its name.
 func ParsePartName(name string) (list string, offset int64, is bool) {
 	rest, is := strings.CutPrefix(name, PartsDir+"/")
 	list, digits, both := strings.Cut(rest, "/")
@@ -33,8 +33,8 @@ func IsPart(name string) bool {
 	return is
 }
 
-// Parts are what a file is made of in the place, in their order: the whole, as a run has brought it, and the parts by
-// which it has grown since. There are none if the place has nothing of it.
+// Parts returns the entries that make up a file, in order: the file as a run uploaded it whole, and its parts since. It
+// returns none if the location has nothing of the file.
 func (m *Manifest) Parts(name string) (parts []Entry) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -47,21 +47,21 @@ func (m *Manifest) Parts(name string) (parts []Entry) {
 	}
 	for {
 		e, is := m.entries[PartName(name, size)]
-		if !is || e.Size == 0 || size+e.Size < size { // or there would be no end
+		if !is || e.Size == 0 || size+e.Size < size { // prevents an endless loop
 			return parts
 		}
 		parts, size = append(parts, e), size+e.Size
 	}
 }
 
-// HasParts reports whether lists are there in parts, as no run has brought them whole since.
+// HasParts reports whether the location has parts of lists that no run has uploaded whole since.
 func (m *Manifest) HasParts() bool {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return len(m.partial) > 0
 }
 
-// Length is how much the place has of a file.
+// Length returns how many bytes of a file the location has.
 func (m *Manifest) Length(name string) (n int64) {
 	for _, e := range m.Parts(name) {
 		n += e.Size

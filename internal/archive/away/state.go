@@ -19,26 +19,28 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// StateDir is the folder in a place that has checkpoints of a node's state: for each a file that names its files, which
-// is written last, and a folder with those that the one before had not brought. None is written over another.
+// StateDir is the folder in a location with checkpoints of a node's state. Each checkpoint has a file that lists its
+// files and is written last, and a folder with the files that the previous checkpoint does not have. No file is
+// overwritten.
 const StateDir = "state"
 
-// StateSubdirs are the folders of a crawl's state that a checkpoint has in a place: all that it takes to go on from there
-// for who has the journal's rest.
+// StateSubdirs are the folders of a crawl's state that a checkpoint includes. With the rest of the journal, they
+// suffice to resume the crawl.
 var StateSubdirs = []string{"seen", "frontier", "abandoned"}
 
-// A State is a checkpoint in a place.
+// A State is a checkpoint in a location.
 type State struct {
-	Position         uint64      `json:"position"` // up to which the journal is in it
-	RequiredPosition uint64      `json:"relies"`   // and up to which the journal must be there that it goes on with
+	Position uint64 `json:"position"` // journal position that the checkpoint includes
+	// position that the shipped journal must reach to resume from the checkpoint
+	RequiredPosition uint64      `json:"relies"`
 	Files            []StateFile `json:"files"`
-	Sum              string      `json:"sum"` // of the rest
+	Sum              string      `json:"sum"` // checksum of the other members
 }
 
 // A StateFile is a file of a checkpoint.
 type StateFile struct {
-	Name   string `json:"name"` // relative to the crawl's state: "seen/00000001.run"
-	Path   string `json:"at"`   // relative to the place
+	Name   string `json:"name"` // relative to the crawl's state, such as "seen/00000001.run"
+	Path   string `json:"at"`   // relative to the location
 	Size   int64  `json:"size"`
 	SHA256 string `json:"sha256"` // in hexadecimal
 }
@@ -46,7 +48,7 @@ type StateFile struct {
 func (s *State) sum() string {
 	of := *s
 	of.Sum = ""
-	text, _ := json.Marshal(&of) // which has nothing that cannot be written
+	text, _ := json.Marshal(&of) // cannot fail for these types
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }
@@ -57,10 +59,10 @@ func stateName(position uint64) string {
 	return fmt.Sprintf("%s/%016x%s", StateDir, position, stateSuffix)
 }
 
-// StateFolder is where files go that a checkpoint is the first to have.
+// StateFolder returns the folder for files that this checkpoint is the first to include.
 func StateFolder(position uint64) string { return fmt.Sprintf("%s/%016x", StateDir, position) }
 
-// File is a file of the checkpoint, by its name.
+// File returns a file of the checkpoint by its name.
 func (s *State) File(name string) (f StateFile, is bool) {
 	if s == nil {
 		return f, false
@@ -72,7 +74,7 @@ func (s *State) File(name string) (f StateFile, is bool) {
 	return s.Files[i], true
 }
 
-// Write names the checkpoint's files, which are in the place.
+// Write writes the list of the checkpoint's files, which must already be in the location.
 func (s *State) Write(ctx context.Context, p place.Place) error {
 	s.Sum = s.sum()
 	text, err := json.MarshalIndent(s, "", " ")
@@ -80,22 +82,22 @@ func (s *State) Write(ctx context.Context, p place.Place) error {
 		return err
 	}
 	if len(text) >= maxState {
-		return fmt.Errorf("a checkpoint of %d files is more than can be named: %d bytes, of at most %d", len(s.Files),
+		return fmt.Errorf("checkpoint of %d files: the list has %d bytes, the limit is %d", len(s.Files),
 			len(text),
 			maxState)
 	}
 	return WriteSmall(ctx, p, stateName(s.Position), append(text, '\n'))
 }
 
-// check holds a checkpoint to what one can be: names of files become paths on this machine's disk.
+// check validates a checkpoint: names of files become paths on this machine's disk.
 func (s *State) check() error {
 	if s.Sum != s.sum() || s.RequiredPosition < s.Position {
-		return errors.New("it is not as it was written")
+		return errors.New("the checksum is wrong")
 	}
 	names, size := map[string]bool{}, int64(0)
 	for _, f := range s.Files {
 		if names[f.Name] || f.Size > math.MaxInt64-size {
-			return fmt.Errorf("it names %q twice, or has more bytes than there can be", f.Name)
+			return fmt.Errorf("%q is listed twice, or the total size overflows", f.Name)
 		}
 		names[f.Name], size = true, size+max(f.Size, 0)
 		e := Entry{Name: f.Name, Size: f.Size, SHA256: f.SHA256}
@@ -104,18 +106,18 @@ func (s *State) check() error {
 		}
 		if room, name := path.Split(f.Name); !slices.Contains(StateSubdirs, strings.TrimSuffix(room, "/")) ||
 			strings.ContainsAny(name, `:\`) {
-			return fmt.Errorf("it names a file %q", f.Name)
+			return fmt.Errorf("invalid file name %q", f.Name)
 		}
 	}
 	return nil
 }
 
-const maxState = 64 << 20 // bytes; some quarter of a million files
+const maxState = 64 << 20 // bytes; about a quarter of a million files
 
-// ErrState is a checkpoint in a place that is not as it was written.
-var ErrState = errors.New("is no checkpoint")
+// ErrState means that a checkpoint in a location is damaged.
+var ErrState = errors.New("is not a valid checkpoint")
 
-// ReadState reads the newest checkpoint in a place that can be read; nil if there is none at all.
+// ReadState reads the newest readable checkpoint in a location. It returns nil if there is no checkpoint.
 func ReadState(ctx context.Context, p place.Place) (*State, error) {
 	all, err := p.List(ctx, StateDir)
 	if err != nil {
@@ -145,7 +147,7 @@ func readState(ctx context.Context, p place.Place, name string) (*State, error) 
 	}
 	s, err := parseState(text)
 	if err == nil && stateName(s.Position) != name {
-		err = errors.New("it has another's name")
+		err = errors.New("the name does not match the position")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s/%s %w: %w", p.URL(), name, ErrState, err)
@@ -161,7 +163,7 @@ func parseState(text []byte) (*State, error) {
 	return s, s.check()
 }
 
-// CheckFiles says which of the checkpoint's files are not in the place with their sizes: an error that is [ErrState].
+// CheckFiles returns an error that wraps [ErrState] if a file of the checkpoint is missing or has another size.
 func (s *State) CheckFiles(ctx context.Context, p place.Place) error {
 	if s == nil {
 		return nil
@@ -170,14 +172,14 @@ func (s *State) CheckFiles(ctx context.Context, p place.Place) error {
 		if is, err := f.Exists(ctx, p); err != nil {
 			return err
 		} else if !is {
-			return fmt.Errorf("%s/%s %w: %s is not there with its %d bytes", p.URL(), stateName(s.Position), ErrState, f.Path,
+			return fmt.Errorf("%s/%s %w: %s with %d bytes is missing", p.URL(), stateName(s.Position), ErrState, f.Path,
 				f.Size)
 		}
 	}
 	return nil
 }
 
-// Exists reports whether a file is in the place with its size.
+// Exists reports whether the file is in the location with its size.
 func (f *StateFile) Exists(ctx context.Context, p place.Place) (bool, error) {
 	info, err := p.Stat(ctx, f.Path)
 	if IsMissing(err) {
@@ -186,8 +188,8 @@ func (f *StateFile) Exists(ctx context.Context, p place.Place) (bool, error) {
 	return err == nil && info.Size == f.Size, err
 }
 
-// Copy copies the checkpoint's files into a folder, as they lie in that of a crawl's state, and removes what else lies
-// there. It goes on where an earlier one was broken off.
+// Copy copies the checkpoint's files into a folder with the layout of a crawl's state, and removes other files there.
+// It continues an interrupted copy.
 func (s *State) Copy(ctx context.Context, p place.Place, disk vfs.FS, dir string) error {
 	if err := errors.Join(s.removeUnlisted(disk, dir), s.checkSpace(disk, dir)); err != nil {
 		return err
@@ -200,7 +202,7 @@ func (s *State) Copy(ctx context.Context, p place.Place, disk vfs.FS, dir string
 	return nil
 }
 
-// checkSpace returns an error if the disk has no room for what is to come.
+// checkSpace returns an error if the disk lacks space for the remaining files.
 func (s *State) checkSpace(disk vfs.FS, dir string) error {
 	if err := disk.MkdirAll(dir); err != nil {
 		return err
@@ -218,14 +220,14 @@ func (s *State) checkSpace(disk vfs.FS, dir string) error {
 		wants += max(f.Size-has, 0)
 	}
 	if uint64(wants) > free {
-		return fmt.Errorf("%s has room for %d bytes, and %d bytes of the checkpoint are yet to come: make room there", dir,
+		return fmt.Errorf("%s has %d bytes of free space, and the rest of the checkpoint needs %d: free some space", dir,
 			free,
 			wants)
 	}
 	return nil
 }
 
-// removeUnlisted removes files from a folder that are not of the checkpoint.
+// removeUnlisted removes files from a folder that the checkpoint does not list.
 func (s *State) removeUnlisted(disk vfs.FS, dir string) error {
 	for _, room := range StateSubdirs {
 		names, err := disk.List(filepath.Join(dir, room))
@@ -244,7 +246,7 @@ func (s *State) removeUnlisted(disk vfs.FS, dir string) error {
 	return nil
 }
 
-// copyWithRetry copies a file, and tries again: once, and as long as each time more of it has come.
+// copyWithRetry copies a file. It retries once, and again whenever a try has copied more of the file.
 func (f *StateFile) copyWithRetry(ctx context.Context, p place.Place, disk vfs.FS, to string) error {
 	if err := disk.MkdirAll(filepath.Dir(to)); err != nil {
 		return err
@@ -262,22 +264,23 @@ func (f *StateFile) copyWithRetry(ctx context.Context, p place.Place, disk vfs.F
 	}
 }
 
-// copy goes on with a file from what is there of it, and takes it away again if the whole is not what it was.
+// copy continues a file after the bytes that exist, and empties it if the whole does not match its digest.
 func (f *StateFile) copy(ctx context.Context, p place.Place, disk vfs.FS, to string) (err error) {
 	sum := sha256.New()
 	has, err := hashOf(disk, to, sum)
-	if err == nil && has < max(f.Size, 1) { // an empty one is made, too
+	if err == nil && has < max(f.Size, 1) { // an empty file is also created
 		var n int64
 		n, err = f.append(ctx, p, disk, to, has, sum)
 		has += n
 	}
 	if err == nil && (has != f.Size || hex.EncodeToString(sum.Sum(nil)) != f.SHA256) {
-		err = errors.Join(fmt.Errorf("it has not the %d bytes that were brought there", f.Size), vfs.TruncateTo(disk, to, 0))
+		err = errors.Join(fmt.Errorf("the %d bytes do not match the checkpoint's SHA-256", f.Size),
+			vfs.TruncateTo(disk, to, 0))
 	}
 	return err
 }
 
-// append adds what the place has of a file from an offset on.
+// append appends the bytes of the file in the location from an offset.
 func (f *StateFile) append(ctx context.Context, p place.Place, disk vfs.FS, to string, from int64,
 	sum io.Writer) (n int64,
 	err error) {
@@ -294,7 +297,7 @@ func (f *StateFile) append(ctx context.Context, p place.Place, disk vfs.FS, to s
 	return io.Copy(io.MultiWriter(dst, sum), src)
 }
 
-// hashOf hashes what is in a file, and returns how long it is: 0 if there is none.
+// hashOf hashes a file, and returns its length; 0 if it does not exist.
 func hashOf(disk vfs.FS, name string, sum io.Writer) (n int64, err error) {
 	src, err := disk.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -307,7 +310,7 @@ func hashOf(disk vfs.FS, name string, sum io.Writer) (n int64, err error) {
 	return n, errors.Join(err, src.Close())
 }
 
-// RemoveOtherCheckpoints removes what lies in a place of checkpoints and is not of this one; of a nil one, all.
+// RemoveOtherCheckpoints removes the other checkpoints from a location, or all of them if s is nil.
 func (s *State) RemoveOtherCheckpoints(ctx context.Context, p place.Place) error {
 	keep := map[string]bool{}
 	if s != nil {
@@ -320,7 +323,7 @@ func (s *State) RemoveOtherCheckpoints(ctx context.Context, p place.Place) error
 	if err != nil {
 		return err
 	}
-	for _, info := range all { // those that name files first: none is to name what is gone
+	for _, info := range all { // lists first, so that no list names a removed file
 		if name := StateDir + "/" + info.Name; !info.IsDir && !keep[name] {
 			if err := p.Remove(ctx, name); err != nil {
 				return err
@@ -337,7 +340,7 @@ func (s *State) RemoveOtherCheckpoints(ctx context.Context, p place.Place) error
 	return nil
 }
 
-// removeFiles removes files of a folder that are not to be kept: at once where all are not.
+// removeFiles removes the files of a folder that are not in keep. If it keeps none, it removes the folder at once.
 func removeFiles(ctx context.Context, p place.Place, dir string, keep map[string]bool) error {
 	var gone []string
 	some := false

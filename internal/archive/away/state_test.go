@@ -19,7 +19,7 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// putState writes a checkpoint whose files have their names and the position as text.
+// putState writes a checkpoint. The content of each file is its name and the position.
 func putState(t *testing.T, p place.Place, position uint64, names ...string) *State {
 	t.Helper()
 	s := &State{Position: position, RequiredPosition: position + 1}
@@ -89,7 +89,7 @@ func TestState(t *testing.T) {
 	if len(left) != 3 || slices.ContainsFunc(left, func(name string) bool { return strings.Contains(name, "0007") }) {
 		t.Errorf("there are %q", left)
 	}
-	// what is cut, longer, or not as it was written is no checkpoint
+	// A truncated, extended or changed list is not a valid checkpoint.
 	for _, name := range append(left, left[0]) {
 		whole, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
@@ -114,7 +114,7 @@ func TestState(t *testing.T) {
 	}
 }
 
-// A brokenPlace breaks off whatever is read behind so many bytes, and counts what was read of files.
+// A brokenPlace fails reads after a number of bytes, and counts the bytes read of each file.
 type brokenPlace struct {
 	place.Place
 	after int64
@@ -143,7 +143,7 @@ func (f *brokenFile) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// A checkpoint comes over a link that breaks again and again, and nothing of it twice.
+// A checkpoint is copied over an unreliable connection, and no byte twice.
 func TestACopyGoesOn(t *testing.T) {
 	at, err := file.Open(t.TempDir(), vfs.OS)
 	if err != nil {
@@ -168,7 +168,7 @@ func TestACopyGoesOn(t *testing.T) {
 	}
 	for _, f := range s.Files {
 		want := f.Size
-		if f.Name == "seen/1.run" { // which is there
+		if f.Name == "seen/1.run" { // it was copied completely
 			want = 0
 		}
 		if p.read[f.Path] != want {
@@ -181,7 +181,7 @@ func TestACopyGoesOn(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "seen", "gone.run")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("what is not of it stays: %v", err)
 	}
-	// other bytes behind a good beginning
+	// a wrong tail after a correct beginning
 	name := filepath.Join(dir, "frontier", "queue-1")
 	if err := os.WriteFile(name, []byte("frontier/qu?"), 0o600); err != nil {
 		t.Fatal(err)
@@ -192,7 +192,7 @@ func TestACopyGoesOn(t *testing.T) {
 	}
 }
 
-// Names of files that a checkpoint has become paths: none leads out of the folder.
+// File names of a checkpoint become paths: none may lead out of the folder.
 func TestAStateThatNamesOtherFiles(t *testing.T) {
 	sum := strings.Repeat("0", 64)
 	for _, name := range []string{"../seen/x", "seen/../../x", "journal/x", "seen", "seen/a/b", "seen/.x", "/etc/x",
@@ -209,7 +209,7 @@ func TestAStateThatNamesOtherFiles(t *testing.T) {
 	}
 }
 
-// A checkpoint that can be no checkpoint, and one for which there is no room, writes nothing.
+// An oversized checkpoint, or one without enough disk space, is rejected before anything is written.
 func TestAStateThatIsTooLarge(t *testing.T) {
 	sum := strings.Repeat("0", 64)
 	file := func(name string, size int64) StateFile {
@@ -231,15 +231,14 @@ func TestAStateThatIsTooLarge(t *testing.T) {
 		t.Error(err)
 	}
 	dir := t.TempDir()
-	if err := s.Copy(t.Context(), nil, vfs.OS, dir); err == nil || !strings.Contains(err.Error(), "make room") {
+	if err := s.Copy(t.Context(), nil, vfs.OS, dir); err == nil || !strings.Contains(err.Error(), "free some space") {
 		t.Errorf("without room: %v", err)
 	}
 }
 
 func FuzzState(f *testing.F) {
-	s := &State{Position: 1, RequiredPosition: 2, Files: []StateFile{{Name: "seen/1.run", Path: "state/0000000000000001/seen/1.run",
-		Size:   3,
-		SHA256: strings.Repeat("0", 64)}}}
+	s := &State{Position: 1, RequiredPosition: 2, Files: []StateFile{{Name: "seen/1.run",
+		Path: "state/0000000000000001/seen/1.run", Size: 3, SHA256: strings.Repeat("0", 64)}}}
 	s.Sum = s.sum()
 	text, _ := json.Marshal(s)
 	f.Add(text)

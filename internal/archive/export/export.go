@@ -18,95 +18,95 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// A Page is what the crawl has of a URL.
+// A Page is a URL with its newest good answer.
 type Page struct {
 	*captures.Capture
-	// ReadResponse reads it. What cannot be read is a *captures.ErrRecord.
+	// ReadResponse reads the response. If the record cannot be read, the error is a *captures.RecordError.
 	ReadResponse func() (*page.Response, error)
-	// Text returns the main text that the crawl has made of an answer read in a charset; nil if it has none.
+	// Text returns the main text that the crawl extracted from a response decoded with charset; nil if it has none.
 	Text func(resp *page.Response, charset string) (*page.MainText, error)
-	// Prepared is what a Preparer has made of it.
+	// Prepared is the result of a Preparer for this page.
 	Prepared any
 }
 
-// IsUnreadable reports whether an error of Answer is that of a record which cannot be read.
+// IsUnreadable reports whether an error of ReadResponse is due to a record that cannot be read.
 func IsUnreadable(err error) bool {
 	_, is := errors.AsType[*captures.RecordError](err)
 	return is
 }
 
-// An Exporter writes a form of a crawl into a folder.
+// An Exporter writes a crawl into a folder in some format.
 type Exporter interface {
-	// Write takes a page. What it is given holds until it returns.
+	// Write writes a page. The page is valid until Write returns.
 	Write(ctx context.Context, p *Page) error
-	// Finish writes what is left when all pages were given, and adds to the report what people are to know.
+	// Finish writes the rest after all pages, and completes the report.
 	Finish(ctx context.Context, r *Report) error
-	// Close lets go of what the exporter holds, finished or not.
+	// Close releases resources, whether the export is finished or not.
 	Close() error
 }
 
-// A Planner is an Exporter that has to know all pages before it writes the first.
+// A Planner is an Exporter that needs all pages before it writes the first.
 type Planner interface {
 	Exporter
-	// Plan takes a page, in the order of Write.
+	// Plan processes a page, in the order of Write.
 	Plan(ctx context.Context, p *Page) error
 	// FinishPlan is called after the last Plan, before the first Write.
 	FinishPlan(ctx context.Context) error
 }
 
-// A Preparer is an Exporter whose work on a page needs no other page: several goroutines do it, and Write is given the
-// pages in their order, with what was made of each.
+// A Preparer is an Exporter whose work on a page is independent of other pages. Several goroutines prepare pages; Write
+// gets them in order, with their results.
 type Preparer interface {
 	Exporter
-	// PrepareFunc is called for each goroutine.
+	// Prepare is called for each goroutine.
 	Prepare() PrepareFunc
 }
 
-// PrepareFunc makes something of a page. What it returns must not change with the next.
+// A PrepareFunc processes a page. Its result must stay valid after the next call.
 type PrepareFunc func(p *Page) (any, error)
 
-// An Archivist is an Exporter that also wants the records as they lie there.
+// An ArchiveExporter is an Exporter that also needs the raw records.
 type ArchiveExporter interface {
 	Exporter
-	// Take is called before all others.
+	// SetArchive is called before all other methods.
 	SetArchive(a *captures.Archive)
 }
 
-// A Condition makes, for a goroutine, what says whether a page is exported.
+// A Condition returns, for one goroutine, a function that reports whether a page is exported.
 type Condition func() func(p *Page) (bool, error)
 
-// A Config says what to export, and where to.
+// A Config configures an export.
 type Config struct {
 	Crawl    string // the crawl's folder
-	Dir      string // the folder to fill; "" where an exporter needs none, and is given none
-	Format   string // its name, which the folder keeps
-	Disk     vfs.FS // that the crawl is on; default vfs.OS
-	Temp     string // where it is sorted what does not fit into memory; default the system's folder for that
+	Dir      string // folder to fill; "" if the exporter writes no files
+	Format   string // name of the format, which the folder records
+	Disk     vfs.FS // disk with the crawl; default vfs.OS
+	Temp     string // folder for temporary files of sorting; default the system's
 	Progress func(Progress)
-	Texts    vfs.FS    // the disk with text.jsonl, for an exporter that needs main texts; nil: it is not read
-	Where    Condition // nil: all are
-	Workers  int       // goroutines that prepare pages; default as many as there are processors
+	Texts    vfs.FS    // disk with text.jsonl, for an exporter that needs main texts; nil: not read
+	Where    Condition // nil: all pages
+	Workers  int       // goroutines that prepare pages; default the number of processors
 }
 
-// A Progress says how far a step is, in URLs.
+// A Progress is the progress of a step, in URLs.
 type Progress struct {
 	Step        string
 	Done, Total int64
 }
 
-// A Report says what was exported.
+// A Report has the figures of an export.
 type Report struct {
-	URLs                     int64  // that were exported
-	Pages                    int64  // of them to read: HTML
+	URLs                     int64  // exported
+	Pages                    int64  // HTML pages among them
 	Bytes                    int64  // of all files
-	Written, Same, Removed   int64  // files that are new or have changed; that were as they are; that are gone
-	Open                     string // the file to begin with, in the folder; "" if there is none
+	Written, Same, Removed   int64  // files: new or changed, unchanged, removed
+	Open                     string // file to open first, in the folder; "" if there is none
 	Notes                    []string
-	Unreadable, Lost, Cutoff int64 // records that cannot be read; whose bodies are elsewhere; that were cut off
-	Unmatched                int64 // URLs that the condition leaves out
+	Unreadable, Lost, Cutoff int64 // records: unreadable, with a missing body, truncated
+	Unmatched                int64 // URLs that the condition excludes
 }
 
-// Add counts a page that was exported, or left out as its record cannot be read.
+// Add counts a page that was exported, or excluded because its record cannot be read.
 func (r *Report) Add(p *Page, isPage, cutoff bool, unreadable error) {
 	if unreadable != nil {
 		r.Unreadable++
@@ -122,7 +122,7 @@ func (r *Report) Add(p *Page, isPage, cutoff bool, unreadable error) {
 	}
 }
 
-// Take takes over what a form has counted; what Run knows stays.
+// Merge copies the figures that a format has counted, except those that Run counts.
 func (r *Report) Merge(of *Report) {
 	lost, unmatched := r.Lost, r.Unmatched
 	*r = *of
@@ -131,7 +131,7 @@ func (r *Report) Merge(of *Report) {
 
 const maxNotes = 10
 
-// AddNote adds a note, unless there are many.
+// AddNote adds a note, unless there are too many.
 func (r *Report) AddNote(text string) {
 	if len(r.Notes) < maxNotes {
 		r.Notes = append(r.Notes, text)
@@ -178,7 +178,7 @@ func Run(ctx context.Context, cfg Config, make func(*target.Folder) (Exporter, e
 	return r, nil
 }
 
-// runExporter tells an exporter all pages.
+// runExporter passes all pages to an exporter.
 func runExporter(ctx context.Context, cfg *Config, a *captures.Archive, e Exporter) error {
 	if t, takes := e.(ArchiveExporter); takes {
 		t.SetArchive(a)
@@ -197,7 +197,7 @@ func runExporter(ctx context.Context, cfg *Config, a *captures.Archive, e Export
 	return each(ctx, cfg, a, "write", e.Write)
 }
 
-// applyCondition leaves the pages that the condition is true of. It returns how many others there were.
+// applyCondition keeps the pages that match the condition, and returns the number of others.
 func applyCondition(ctx context.Context, cfg *Config, a *captures.Archive) (unmatched int64, err error) {
 	judge := func() PrepareFunc {
 		is := cfg.Where()

@@ -10,22 +10,22 @@ import (
 	"kumo/internal/archive/export/captures"
 )
 
-// What is under way at once.
+// Limits of the pages that are read ahead.
 const (
-	pagesPerWorker = 4        // pages a goroutine
+	pagesPerWorker = 4        // pages per goroutine
 	maxInFlight    = 64 << 20 // bytes of records
-	minPageCost    = 64 << 10 // bytes that a page counts for, however short its record
+	minPageCost    = 64 << 10 // bytes counted for a page at least
 )
 
-// A job is a page on its way: first to who prepares it, then, in its turn, to who writes it.
+// A job is a page that is first prepared by some goroutine, and then written in order.
 type job struct {
 	page *Page
 	cost int64
 	done chan struct{} // closed when it is prepared
 }
 
-// runParallel calls f with the pages in their order, each prepared by one of several goroutines. How much is read ahead is
-// bounded in pages and in bytes of records.
+// runParallel calls f with the pages in order, each prepared by one of several goroutines. Pages and bytes of records
+// that are read ahead are bounded.
 func runParallel(ctx context.Context, cfg *Config, a *captures.Archive, step string, prepare func() PrepareFunc,
 	f func(context.Context, *Page) error) error {
 	workers := cfg.Workers
@@ -76,7 +76,7 @@ func runParallel(ctx context.Context, cfg *Config, a *captures.Archive, step str
 	return g.Wait()
 }
 
-// prepareJobs prepares pages until there are no more.
+// prepareJobs prepares pages until todo is closed.
 func prepareJobs(from *captures.Reader, todo <-chan *job, prepare PrepareFunc) (err error) {
 	defer func() {
 		if failed := from.Close(); err == nil {
@@ -93,7 +93,7 @@ func prepareJobs(from *captures.Reader, todo <-chan *job, prepare PrepareFunc) (
 	return nil
 }
 
-// cost is what a page counts for: its records, which are compressed, and its line in text.jsonl.
+// cost returns the bytes counted for a page: its compressed records and its line in text.jsonl.
 func cost(c *captures.Capture) int64 {
 	n := c.Head.Length
 	if c.Body != nil {

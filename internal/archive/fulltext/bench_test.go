@@ -17,7 +17,7 @@ import (
 
 var markup = regexp.MustCompile(`(?s)<script.*?</script>|<style.*?</style>|<[^>]*>`)
 
-// htmlDocs are the texts of HTML files below KUMO_BENCH_HTML, by default those of the machine's documentation.
+// htmlDocs returns the texts of HTML files below KUMO_BENCH_HTML, by default those of the machine's documentation.
 func htmlDocs(b *testing.B) (docs []Doc, size int) {
 	dir := os.Getenv("KUMO_BENCH_HTML")
 	if dir == "" {
@@ -75,8 +75,7 @@ func BenchmarkPut(b *testing.B) {
 	}
 }
 
-// BenchmarkSearch searches the index in KUMO_BENCH_INDEX, a crawl's index folder, or one that it makes, for two words
-// of its texts at a time.
+// BenchmarkSearch searches for two words at a time in the index in KUMO_BENCH_INDEX, or in one that it creates.
 func BenchmarkSearch(b *testing.B) {
 	dir := os.Getenv("KUMO_BENCH_INDEX")
 	if dir == "" {
@@ -126,7 +125,7 @@ func BenchmarkSearch(b *testing.B) {
 	}
 }
 
-// someTerms are words that many documents have, and some that few have.
+// someTerms returns frequent and rare words.
 func someTerms(b *testing.B, dir string) (all []string) {
 	r, err := OpenReader(vfs.OS, dir)
 	if err != nil {

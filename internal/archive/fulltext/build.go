@@ -14,21 +14,21 @@ import (
 	"kumo/internal/base/varint"
 )
 
-// A gathered word is what a batch's documents have of it.
+// A termPostings collects the postings of a term in a batch.
 type termPostings struct {
 	wordWriter
-	doc    int // under way
+	doc    int // current document
 	at     []uint32
 	inHead bool
 }
 
-// A builder gathers the words of a batch.
+// A builder collects the terms of a batch.
 type builder struct {
 	splitter *words.Splitter
 	terms    map[string]*termPostings
 }
 
-// build writes a segment of documents.
+// build writes a segment with documents.
 func (x *Index) build(name string, docs []Doc) (info segmentInfo, err error) {
 	w, err := newSegmentWriter(x.disk, x.dir, name)
 	if err != nil {
@@ -41,7 +41,7 @@ func (x *Index) build(name string, docs []Doc) (info segmentInfo, err error) {
 	return w.close()
 }
 
-// fill writes documents and their words.
+// fill writes documents and their terms.
 func (x *Index) fill(w *segmentWriter, docs []Doc) error {
 	b := builder{&x.words, map[string]*termPostings{}}
 	var buf varint.Writer
@@ -68,12 +68,12 @@ func (x *Index) fill(w *segmentWriter, docs []Doc) error {
 	return nil
 }
 
-// lengthByte is a number of words, nearly.
+// lengthByte encodes a number of words approximately, on a logarithmic scale.
 func lengthByte(n int) byte { return byte(math.Round(math.Log2(float64(n)+1) * 12)) } // below 2^21
 
 func lengthOf(b byte) float64 { return math.Exp2(float64(b)/12) - 1 }
 
-// add takes a document's words, and says how many they are.
+// add adds a document's words, and returns their number.
 func (b *builder) add(doc int, d *Doc) int {
 	lang := langOf(d.Lang)
 	at, n := uint32(0), 0
@@ -110,13 +110,13 @@ func (b *builder) token(doc int, term string, at uint32, head bool) {
 	g.inHead = g.inHead || head
 }
 
-// finish ends a document.
+// finish completes the current document.
 func (g *termPostings) finish() {
 	g.add(g.doc, g.inHead, g.at)
 	g.at, g.inHead = g.at[:0], false
 }
 
-// urlWords is what a URL has for readers: all behind its scheme, as it was before it was encoded.
+// urlWords returns the readable part of a URL: all after the scheme, without percent-encoding.
 func urlWords(u string) string {
 	_, rest, _ := strings.Cut(u, "://")
 	if plain, err := url.PathUnescape(rest); err == nil && utf8.ValidString(plain) {
@@ -125,7 +125,7 @@ func urlWords(u string) string {
 	return rest
 }
 
-// Words for filters begin with a byte that no word of a text has.
+// Terms for filters begin with a byte that no word contains.
 const (
 	byHost   = "\x01h"
 	byLang   = "\x01l"
@@ -134,7 +134,7 @@ const (
 	byDay    = "\x01d"
 )
 
-// filterTerms are words by which filters find a document.
+// filterTerms returns the terms by which filters find a document.
 func filterTerms(d *Doc) (all []string) {
 	for host := item.HostOf(d.URL); host != ""; {
 		all = append(all, byHost+host)

@@ -12,20 +12,20 @@ import (
 
 func crcMore(before uint32, b []byte) uint32 { return crc32.Update(before, castagnoli, b) }
 
-// maxTerm is how long a word of the dictionary can be: a filter's have a host or a type.
+// maxTerm is the maximum length of a term; filter terms contain a host or a media type.
 const maxTerm = 320
 
-// An entry is a word of a segment's dictionary, and where its postings are.
+// An entry is a term in a segment's dictionary, with the location of its postings.
 type entry struct {
 	term           string
 	df             int
-	inline         []byte // postings that lie in the dictionary
+	inline         []byte // postings stored in the dictionary
 	posAt          int64
 	posLen, lenDoc int
 	posSum, docSum uint32
 }
 
-// A walk goes through a block of a dictionary.
+// A blockIterator iterates over the terms of a dictionary block.
 type blockIterator struct {
 	s    *segment
 	r    varint.Reader
@@ -41,7 +41,7 @@ func (s *segment) walk(block int) (*blockIterator, error) {
 	return &blockIterator{s: s, r: varint.Reader{Rest: data}}, err
 }
 
-// next is the next word; false at the block's end.
+// next returns the next term; false at the end of the block.
 func (w *blockIterator) next() (e entry, more bool, err error) {
 	r := &w.r
 	if len(r.Rest) == 0 {
@@ -74,13 +74,13 @@ func (w *blockIterator) next() (e entry, more bool, err error) {
 		}
 	}
 	if bad {
-		return e, false, damagedf("%s: a word of the dictionary cannot be read", w.s.info.Name)
+		return e, false, damagedf("%s: cannot read a term of the dictionary", w.s.info.Name)
 	}
 	w.last = e.term
 	return e, true, nil
 }
 
-// blockOf is the block in which a word is, if it is anywhere.
+// blockOf returns the block that contains a term if any does.
 func (s *segment) blockOf(term string) (int, error) {
 	var failed error
 	i := sort.Search(s.dict.t.N, func(i int) bool {
@@ -97,7 +97,7 @@ func (s *segment) blockOf(term string) (int, error) {
 	return max(i-1, 0), failed
 }
 
-// each calls f with the words from one on, until f has enough.
+// each calls f with the terms from one on, until f returns false.
 func (s *segment) each(from string, f func(e entry) bool) error {
 	first, err := s.blockOf(from)
 	c := &cursor{s: s, block: first}
@@ -109,19 +109,19 @@ func (s *segment) each(from string, f func(e entry) bool) error {
 	return err
 }
 
-// A stream reads numbers of a part of a file.
+// A stream reads varints from a part of a file.
 type stream struct {
 	src   io.ReaderAt
-	at    int64 // of what is not in buf
+	at    int64 // offset of the bytes after buf
 	left  int
 	buf   []byte
 	sum   uint32
 	want  uint32
 	check bool
-	most  int // bytes that are read at once; 0: streamBuffer
+	most  int // bytes read at once; 0: streamBuffer
 }
 
-// Where a place in a row has many words, each is read a little at a time.
+// If one position of a phrase has many terms, each is read in smaller pieces.
 const (
 	streamBuffer = 16 << 10
 	smallBuffer  = 512
@@ -141,7 +141,7 @@ func (s *stream) fill() error {
 	s.sum = crcMore(s.sum, b[len(s.buf):])
 	s.at, s.left, s.buf = s.at+int64(n), s.left-n, b
 	if s.left == 0 && s.check && s.sum != s.want {
-		return damagedf("the checksum of a word's pages is wrong")
+		return damagedf("wrong checksum of a term's postings")
 	}
 	return nil
 }
@@ -154,22 +154,22 @@ func (s *stream) uint() (uint64, error) {
 	}
 	n, size := binary.Uvarint(s.buf)
 	if size <= 0 {
-		return 0, damagedf("a word's pages end too soon")
+		return 0, damagedf("a term's postings are truncated")
 	}
 	s.buf = s.buf[size:]
 	return n, nil
 }
 
-// postings go through the documents that have a word.
+// postings iterate over the documents with a term.
 type postings struct {
 	list, pos stream
-	total     int // documents of the segment
+	total     int // documents in the segment
 	left      int
 	cur, n    int
 	inHead    bool
-	skip      int // positions of documents before
+	skip      int // unread positions of earlier documents
 	at        []uint32
-	has       bool // at is cur's
+	has       bool // at holds cur's positions
 	pace      *pace
 }
 
@@ -188,7 +188,7 @@ func (p *postings) doc() int   { return p.cur }
 func (p *postings) tf() int    { return p.n }
 func (p *postings) head() bool { return p.inHead }
 
-// next goes to the first document from target on.
+// next advances to the first document from target on.
 func (p *postings) next(target int) error {
 	for p.cur < target {
 		if err := p.pace.step(); err != nil {
@@ -212,7 +212,7 @@ func (p *postings) next(target int) error {
 			}
 		}
 		if e>>2 == 0 || e>>2 > uint64(p.total-1-p.cur) || tf == 0 || tf > maxTokens { //nolint:gosec // it is not negative
-			return damagedf("a word's pages are not in their order")
+			return damagedf("a term's postings are out of order")
 		}
 		p.cur, p.n, p.inHead, p.has = p.cur+int(e>>2), int(tf), e&2 != 0, false //nolint:gosec // checked
 		p.left--
@@ -220,7 +220,7 @@ func (p *postings) next(target int) error {
 	return nil
 }
 
-// positions are where the word stands in the document.
+// positions returns the positions of the term in the document.
 func (p *postings) positions() ([]uint32, error) {
 	if p.has {
 		return p.at, nil
@@ -241,7 +241,7 @@ func (p *postings) positions() ([]uint32, error) {
 			return nil, err
 		}
 		if last += d; last > maxPosition {
-			return nil, damagedf("where a word stands is beyond a text's end")
+			return nil, damagedf("a term's position is out of range")
 		}
 		p.at = append(p.at, uint32(last)) //nolint:gosec // checked
 	}
@@ -250,7 +250,7 @@ func (p *postings) positions() ([]uint32, error) {
 
 const (
 	ended       = 1<<31 - 1
-	maxTokens   = 1 << 17 // words of a page that are found
+	maxTokens   = 1 << 17 // indexed words of a page
 	maxPosition = 2 * maxTokens
-	fieldGap    = 100 // positions between a title and what follows, so that no phrase spans both
+	fieldGap    = 100 // gap between the positions of title and text, so that no phrase spans both
 )

@@ -13,7 +13,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func sum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 
-// A table is records of one size in a file, a checksum behind each [tableChunk] of them.
+// A table is an array of fixed-size records in a file, with a checksum after every [tableChunk] records.
 type table struct {
 	At int64 `json:"at"`
 	N  int   `json:"n"`
@@ -21,7 +21,7 @@ type table struct {
 
 const tableChunk = 1024
 
-// writeTable writes records that lie one behind the other.
+// writeTable writes concatenated records.
 func (w *fileWriter) writeTable(records []byte, size int) (table, error) {
 	t := table{w.at, len(records) / size}
 	for len(records) > 0 {
@@ -34,12 +34,12 @@ func (w *fileWriter) writeTable(records []byte, size int) (table, error) {
 	return t, nil
 }
 
-// A tableReader reads records, a chunk at a time.
+// A tableReader reads records, one chunk at a time.
 type tableReader struct {
 	src   io.ReaderAt
 	t     table
 	size  int
-	chunk int // that is in data; -1: none
+	chunk int // chunk in data; -1: none
 	data  []byte
 }
 
@@ -47,10 +47,10 @@ func (t table) reader(src io.ReaderAt, size int) *tableReader {
 	return &tableReader{src: src, t: t, size: size, chunk: -1}
 }
 
-// get gives a record, which is good until the next call.
+// get returns a record, which is valid until the next call.
 func (r *tableReader) get(i int) ([]byte, error) {
 	if i < 0 || i >= r.t.N {
-		return nil, damagedf("there is no record %d of %d", i, r.t.N)
+		return nil, damagedf("record %d of %d does not exist", i, r.t.N)
 	}
 	c := i / tableChunk
 	if c != r.chunk {
@@ -63,7 +63,7 @@ func (r *tableReader) get(i int) ([]byte, error) {
 			return nil, err
 		}
 		if sum(r.data[:n]) != binary.LittleEndian.Uint32(r.data[n:]) {
-			return nil, damagedf("a table's checksum is wrong")
+			return nil, damagedf("wrong checksum of a table")
 		}
 		r.data, r.chunk = r.data[:n], c
 	}
@@ -71,7 +71,7 @@ func (r *tableReader) get(i int) ([]byte, error) {
 	return r.data[at : at+r.size], nil
 }
 
-// readAt reads all of b. A file that is too short is damaged.
+// readAt fills b. A file that is too short is damaged.
 func readAt(src io.ReaderAt, b []byte, at int64) error {
 	if n, err := src.ReadAt(b, at); n < len(b) {
 		if err == io.EOF {
@@ -82,7 +82,7 @@ func readAt(src io.ReaderAt, b []byte, at int64) error {
 	return nil
 }
 
-// A fileWriter writes a file that must not be there, and knows how far it is.
+// A fileWriter writes a new file, and counts its bytes.
 type fileWriter struct {
 	disk vfs.FS
 	name string
@@ -94,7 +94,7 @@ type fileWriter struct {
 const writeBuffer = 256 << 10
 
 func create(disk vfs.FS, name string) (*fileWriter, error) {
-	if err := vfs.TruncateTo(disk, name, 0); err != nil { // of a process that was ended
+	if err := vfs.TruncateTo(disk, name, 0); err != nil { // left by a process that ended
 		return nil, err
 	}
 	f, err := disk.Append(name)
@@ -119,7 +119,7 @@ func (w *fileWriter) flush() error {
 	return err
 }
 
-// finish makes the file durable.
+// finish makes the file durable, and closes it.
 func (w *fileWriter) finish() error {
 	err := w.flush()
 	if err == nil {
@@ -134,8 +134,8 @@ func (w *fileWriter) finish() error {
 	return nil
 }
 
-// drop takes the file away.
+// drop removes the file.
 func (w *fileWriter) drop() {
 	_ = w.file.Close()
-	_ = w.disk.Remove(w.name) // the next to open the index does
+	_ = w.disk.Remove(w.name) // otherwise the next Open removes it
 }

@@ -38,65 +38,65 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// A Doc is a page.
+// A Doc is a page to be indexed.
 type Doc struct {
 	URL    string
-	Line   int64 // where its line begins in pages.jsonl
+	Line   int64 // offset of its line in pages.jsonl
 	Status int
-	Time   time.Time // of the visit: of two with one URL the newer counts
+	Time   time.Time // of the visit; of two documents with the same URL, the newer one counts
 	Lang   string
 	Type   string
 	Title  string
-	About  string // what the page says of itself beside its title
+	About  string // the page's description of itself
 	Text   string
 }
 
-// An DamagedError is an index that cannot be read, or is of another version. It is to be made anew.
+// A DamagedError means that an index is damaged or of another version, and must be rebuilt.
 type DamagedError struct{ why string }
 
 func (e *DamagedError) Error() string { return "the index is damaged: " + e.why }
 
 func damagedf(format string, args ...any) error { return &DamagedError{fmt.Sprintf(format, args...)} }
 
-// IsDamaged reports whether an error says that an index is to be made anew.
+// IsDamaged reports whether an error means that an index must be rebuilt.
 func IsDamaged(err error) bool {
 	_, is := errors.AsType[*DamagedError](err)
 	return is
 }
 
-// ErrNoIndex is a folder without an index.
-var ErrNoIndex = errors.New("there is no index")
+// ErrNoIndex means that a folder has no index.
+var ErrNoIndex = errors.New("the full-text index does not exist")
 
 const (
 	manifestName   = "manifest.json"
 	version        = 1
-	fanIn          = 8       // segments of a level that are merged
-	levelDocs      = 512     // documents of a segment of the lowest level; each above has fanIn times as many
-	maxSegmentDocs = 1 << 20 // a segment that has more is merged with no other,
-	maxMergedDocs  = 2 << 20 // and no more are merged at once: a merge takes some 60 bytes of memory a document
+	fanIn          = 8       // segments of a level that are merged into one
+	levelDocs      = 512     // documents in a segment of the lowest level; each higher level has fanIn times as many
+	maxSegmentDocs = 1 << 20 // larger segments are not merged
+	maxMergedDocs  = 2 << 20 // documents merged at once: a merge takes about 60 bytes of memory per document
 )
 
-// A manifest says what counts.
+// A manifest lists the current segments.
 type manifest struct {
 	Version  int           `json:"version"`
-	ID       string        `json:"id"`   // of this index alone
-	Next     int           `json:"next"` // no file has this number yet
+	ID       string        `json:"id"`   // unique ID of this index
+	Next     int           `json:"next"` // first file number that is not used yet
 	Segments []segmentInfo `json:"segments"`
-	Langs    []string      `json:"langs"` // whose words are stemmed, of which there were documents
+	Langs    []string      `json:"langs"` // languages of the documents, as far as they are stemmed
 }
 
 type segmentInfo struct {
 	Name    string `json:"name"`
 	Docs    int    `json:"docs"`
 	Dead    int    `json:"dead,omitempty"`
-	Deleted string `json:"deleted,omitempty"` // the file that says which are dead
+	Deleted string `json:"deleted,omitempty"` // file with the bitmap of deleted documents
 	Tokens  int64  `json:"tokens"`
 	Bytes   int64  `json:"bytes"`
 }
 
 func (s *segmentInfo) live() int { return s.Docs - s.Dead }
 
-// readManifest reads what counts; ErrNoIndex if there is none.
+// readManifest reads the manifest. It returns ErrNoIndex if there is none.
 func readManifest(disk vfs.FS, dir string) (m manifest, err error) {
 	data, err := vfs.ReadFile(disk, filepath.Join(dir, manifestName), 16<<20)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -107,29 +107,29 @@ func readManifest(disk vfs.FS, dir string) (m manifest, err error) {
 	}
 	text, check, _ := bytes.Cut(data, []byte("\n"))
 	if json.Unmarshal(text, &m) != nil || m.Version == version && string(check) != checksumLine(text) {
-		return m, damagedf("%s cannot be read", manifestName)
+		return m, damagedf("cannot parse %s", manifestName)
 	}
 	if m.Version != version {
-		return m, damagedf("it is of version %d, and this is kumo with version %d", m.Version, version)
+		return m, damagedf("version %d of the index is not supported by this kumo, which uses version %d", m.Version, version)
 	}
 	for _, s := range m.Segments {
 		if strings.ContainsAny(s.Name+s.Deleted, `/\`) || s.Docs < 1 || s.Dead < 0 || s.Dead > s.Docs {
-			return m, damagedf("%s: segment %q", manifestName, s.Name)
+			return m, damagedf("%s: invalid segment %q", manifestName, s.Name)
 		}
 	}
 	return m, nil
 }
 
-// An Index is one that is written. One goroutine uses it, of one process.
+// An Index is an index that is open for writing, by one goroutine of one process.
 type Index struct {
 	disk  vfs.FS
 	dir   string
 	man   manifest
 	words words.Splitter
-	dirty bool // a try failed, of which files may have stayed
+	dirty bool // an operation has failed and may have left files
 }
 
-// Open opens an index for writing, and makes one where there is none.
+// Open opens an index for writing, and creates it if it does not exist.
 func Open(disk vfs.FS, dir string) (*Index, error) {
 	x := &Index{disk: disk, dir: dir}
 	var err error
@@ -149,7 +149,7 @@ func Open(disk vfs.FS, dir string) (*Index, error) {
 	return x, nil
 }
 
-// check opens all that the manifest names.
+// check opens all files of the manifest.
 func (x *Index) check() error {
 	for i := range x.man.Segments {
 		s, err := openSegment(x.disk, x.dir, &x.man.Segments[i])
@@ -161,13 +161,13 @@ func (x *Index) check() error {
 	return nil
 }
 
-// removeUnlisted removes files that do not count.
+// removeUnlisted removes files that the manifest does not list.
 func (x *Index) removeUnlisted() {
 	keep := map[string]bool{manifestName: true}
 	for _, s := range x.man.Segments {
 		keep[s.Name], keep[s.Deleted] = true, true
 	}
-	names, _ := x.disk.List(x.dir) // what is left over does no harm
+	names, _ := x.disk.List(x.dir) // leftover files do no harm
 	for _, name := range names {
 		if !keep[name] && isOurs(name) {
 			_ = x.disk.Remove(filepath.Join(x.dir, name))
@@ -175,8 +175,8 @@ func (x *Index) removeUnlisted() {
 	}
 }
 
-// ID is what an index has from when it was made until it is removed, and no other has; "" if there is none, or it
-// cannot be read.
+// ID returns the unique ID of an index, which stays the same until the index is removed. It returns "" if there is no
+// index or if it cannot be read.
 func ID(disk vfs.FS, dir string) (string, error) {
 	m, err := readManifest(disk, dir)
 	if errors.Is(err, ErrNoIndex) || IsDamaged(err) {
@@ -185,8 +185,8 @@ func ID(disk vfs.FS, dir string) (string, error) {
 	return m.ID, err
 }
 
-// Remove takes an index away: first what others have noted of it beside it, then the manifest, then the rest, so that
-// wherever it ends there is all of the index, or nothing that says so.
+// Remove removes an index: first files of other packages next to it, then the manifest, then the rest. If it is
+// interrupted, the index is either complete or has no manifest.
 func Remove(disk vfs.FS, dir string) error {
 	names, err := disk.List(dir)
 	if err != nil || len(names) == 0 {
@@ -218,7 +218,7 @@ func Remove(disk vfs.FS, dir string) error {
 	return nil
 }
 
-// isOurs is true of the files that a manifest names.
+// isOurs reports whether a file has the name of a file of an index.
 func isOurs(name string) bool {
 	return strings.HasSuffix(name, segmentEnding) || strings.HasSuffix(name, deletedEnding)
 }
@@ -231,7 +231,7 @@ func (x *Index) commit() error {
 	return vfs.Replace(x.disk, filepath.Join(x.dir, manifestName), append(append(data, '\n'), checksumLine(data)...))
 }
 
-// checksumLine follows what is in a manifest.
+// checksumLine returns the last line of a manifest, its checksum.
 func checksumLine(data []byte) string { return fmt.Sprintf("%08x\n", sum(data)) }
 
 const (
@@ -244,7 +244,7 @@ func (x *Index) newName(ending string) string {
 	return fmt.Sprintf("%08d%s", x.man.Next-1, ending)
 }
 
-// Docs is how many documents there are.
+// Docs returns the number of documents.
 func (x *Index) Docs() (n int64) {
 	for _, s := range x.man.Segments {
 		n += int64(s.live())
@@ -259,13 +259,13 @@ func hashOf(url string) [hashBytes]byte {
 	return [hashBytes]byte(h[:])
 }
 
-// Put takes a batch, of whose documents no two have one URL. When it returns nil, they are there for good, but for
-// those of which a newer one is. After an error the batch may be put again.
+// Put adds a batch, in which each URL occurs once. When it returns nil, the documents are durable, except those for
+// which the index has a newer one. After an error the batch can be put again.
 func (x *Index) Put(ctx context.Context, docs []Doc) error {
 	was := x.man
 	was.Segments = slices.Clone(x.man.Segments)
 	if err := x.put(docs); err != nil {
-		next := x.man.Next // names are not given twice
+		next := x.man.Next // file names are not reused
 		x.man = was
 		x.man.Next = next
 		x.dirty = true
@@ -323,7 +323,7 @@ func (x *Index) put(docs []Doc) error {
 	return nil
 }
 
-// dropEmptySegments lets go of segments that have nothing any more.
+// dropEmptySegments removes segments without documents from the manifest.
 func (x *Index) dropEmptySegments(old *[]string) {
 	x.man.Segments = slices.DeleteFunc(x.man.Segments, func(s segmentInfo) bool {
 		if s.live() == 0 {
@@ -334,21 +334,21 @@ func (x *Index) dropEmptySegments(old *[]string) {
 	})
 }
 
-// remove removes files that count no more. Where somebody reads them still and the system does not let go, the next to
-// open the index removes them.
+// remove removes obsolete files. If the system does not remove them because they are open, the next Open does.
 func (x *Index) remove(names []string) {
 	for _, name := range names {
 		_ = x.disk.Remove(filepath.Join(x.dir, name))
 	}
 }
 
-// langOf is the language by whose rules a document's words are made.
+// langOf returns the language whose stemmer is used for a document.
 func langOf(tag string) string {
 	tag, _, _ = strings.Cut(strings.ToLower(tag), "-")
 	return tag
 }
 
-// findSuperseded finds which documents are news, and what is dead by them in segments: by segment's name.
+// findSuperseded returns the documents that are newer than those of the index, and the documents they replace, by
+// segment name.
 func (x *Index) findSuperseded(docs []Doc) (fresh []Doc, dead map[string]docSet, err error) {
 	type hashed struct {
 		hash [hashBytes]byte
@@ -393,7 +393,7 @@ func (x *Index) findSuperseded(docs []Doc) (fresh []Doc, dead map[string]docSet,
 
 func unix(t time.Time) uint32 { return uint32(min(max(t.Unix(), 0), math.MaxUint32)) } //nolint:gosec // it is within
 
-// A docSet is a set of documents of a segment.
+// A docSet is a bitmap of documents of a segment.
 type docSet []byte
 
 func newSet(n int) docSet       { return make(docSet, (n+7)/8) }
@@ -429,19 +429,19 @@ func readSet(disk vfs.FS, name string, n int) (docSet, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }() // it is only read
+	defer func() { _ = f.Close() }() // opened for reading only
 	data := make([]byte, len(b)+4)
 	if err := readAt(f, data, 0); err != nil {
 		return nil, err
 	}
 	copy(b, data)
 	if sum(b) != binary.LittleEndian.Uint32(data[len(b):]) {
-		return nil, damagedf("%s: its checksum is wrong", filepath.Base(name))
+		return nil, damagedf("%s: wrong checksum", filepath.Base(name))
 	}
 	return b, nil
 }
 
-// missingFile is a file that the manifest names, and that is not there: who reads may have read a manifest that is no more.
+// A missingFile means that a file of the manifest is missing: the reader may have an old manifest.
 type missingFile struct{ name string }
 
 func (e *missingFile) Error() string { return filepath.Base(e.name) + " is missing" }

@@ -36,7 +36,7 @@ func open(t *testing.T, disk vfs.FS, dir string) *Index {
 	return x
 }
 
-// find gives what a query finds, and how many there are.
+// find returns the result of a query.
 func find(t *testing.T, dir, query string, n int) *Result {
 	t.Helper()
 	r, err := OpenReader(vfs.OS, dir)
@@ -110,7 +110,7 @@ func TestWhatIsFound(t *testing.T) {
 	}
 }
 
-// What is written in other letters in a URL is found as people write it.
+// Percent-encoded words of a URL are found in their decoded form.
 func TestURLsInOtherLetters(t *testing.T) {
 	dir := t.TempDir()
 	x := open(t, vfs.OS, dir)
@@ -130,8 +130,7 @@ func TestURLsInOtherLetters(t *testing.T) {
 	}
 }
 
-// However long a page's host, type and language are, the index can be read; a word that is too long is an error like
-// others.
+// The index stays readable with long hosts, types and languages; a word that is too long is an error.
 func TestLongWordsOfFilters(t *testing.T) {
 	dir := t.TempDir()
 	x := open(t, vfs.OS, dir)
@@ -160,8 +159,8 @@ func TestLongWordsOfFilters(t *testing.T) {
 	}
 }
 
-// Documents that come again and again, over merges, are there once, as they were last, and found by what they have
-// alone.
+// Documents that are put repeatedly, with merges, are in the index once, in the newest version, and are found only by
+// its words.
 func TestNewestOfEachURL(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -223,7 +222,7 @@ func TestNewestOfEachURL(t *testing.T) {
 	}
 }
 
-// fits is what a query means, for texts of words with single blanks.
+// fits evaluates a query for a text of words separated by single spaces.
 func fits(query, text string) bool {
 	text = " " + text + " "
 	for query != "" {
@@ -250,7 +249,7 @@ func doc(n, version int) Doc {
 			strings.Repeat("and so on ", n%9))}
 }
 
-// batches are those of a crawl and its recrawls.
+// batches returns the batches of a crawl and its recrawls.
 func batches() (all [][]Doc) {
 	for version := range 3 {
 		for from := 0; from < 60; from += 10 {
@@ -264,8 +263,8 @@ func batches() (all [][]Doc) {
 	return all
 }
 
-// Wherever a process ends or the power goes, the index has what was put and no more than what was being put, and goes
-// on.
+// Whenever a process is killed or the power fails, the index has all completed batches and at most the current one, and
+// can be continued.
 func TestKilledAnywhere(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -309,7 +308,7 @@ func TestKilledAnywhere(t *testing.T) {
 	}
 }
 
-// Files of tries that failed, as on a disk that is full, go with the next that does not.
+// Files left by failed operations, as on a full disk, are removed by the next successful one.
 func TestFilesOfFailedTries(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -342,7 +341,7 @@ func TestFilesOfFailedTries(t *testing.T) {
 	}
 }
 
-// Wherever the taking away of an index ends, what was noted beside it is gone, or all of the index is there.
+// If the removal of an index is interrupted, either the other packages' files are removed or the index is complete.
 func TestRemovedAnywhere(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -384,7 +383,7 @@ func TestRemovedAnywhere(t *testing.T) {
 	}
 }
 
-// An index that is made anew is another one.
+// A recreated index has a new ID.
 func TestIDOfAnIndex(t *testing.T) {
 	dir := t.TempDir()
 	id := func() string {
@@ -413,7 +412,7 @@ func TestIDOfAnIndex(t *testing.T) {
 	}
 }
 
-// Whatever byte is changed or cut off, who reads is told, or reads what was there: nothing else happens.
+// Whatever byte is changed or truncated, the reader gets an error or correct data.
 func TestDamageIsSaid(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -517,7 +516,7 @@ func TestDeclaredSizes(t *testing.T) {
 	}
 }
 
-// What a merge takes of memory is bounded by its documents, those that are dead among them.
+// The memory of a merge is bounded by its documents, including deleted ones.
 func TestSizeOfAMerge(t *testing.T) {
 	for docs, want := range map[int]int{100: fanIn, 200_000: fanIn, 300_000: 6, maxSegmentDocs - 1: 2, maxSegmentDocs: 0} {
 		x := &Index{}
@@ -530,7 +529,7 @@ func TestSizeOfAMerge(t *testing.T) {
 	}
 }
 
-// A merge that is ended early does no harm, and a reader keeps what it has opened.
+// An interrupted merge does no harm, and a reader keeps its open files.
 func TestEndedMergeAndReaders(t *testing.T) {
 	dir := t.TempDir()
 	x := open(t, vfs.OS, dir)
@@ -567,7 +566,7 @@ func TestEndedMergeAndReaders(t *testing.T) {
 	}
 }
 
-// patience is a context that ends when it was looked at so often.
+// patience is a context that ends after a number of checks.
 type patience struct {
 	context.Context //nolint:containedctx // it is one
 	looks           int
@@ -580,8 +579,7 @@ func (p *patience) Err() error {
 	return nil
 }
 
-// Whatever takes a search long, it ends with its time: rows of words that are nowhere, rare words among frequent ones,
-// snippets.
+// Every slow search ends at its timeout: phrases that do not occur, rare words among frequent ones, snippets.
 func TestTimeOfASearch(t *testing.T) {
 	dir := t.TempDir()
 	x := open(t, vfs.OS, dir)
@@ -623,7 +621,7 @@ func TestTimeOfASearch(t *testing.T) {
 	}
 }
 
-// A letter that stands for very much is looked for as far as may be, it is said, and it takes little memory.
+// A letter that matches very many terms is searched up to the limit, with a note, and uses little memory.
 func TestLettersThatStandForMuch(t *testing.T) {
 	dir := t.TempDir()
 	x := open(t, vfs.OS, dir)
@@ -716,7 +714,7 @@ func FuzzQuery(f *testing.F) {
 	})
 }
 
-// checkIndex reads all of an index, and says what is wrong with it.
+// checkIndex reads all of an index and returns the first error.
 func checkIndex(ctx context.Context, x *Index) error {
 	for i := range x.man.Segments {
 		s, err := openSegment(x.disk, x.dir, &x.man.Segments[i])

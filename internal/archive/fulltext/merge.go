@@ -8,7 +8,7 @@ import (
 	"kumo/internal/base/varint"
 )
 
-// merge merges segments until there are not too many.
+// merge merges segments until no level has too many.
 func (x *Index) merge(ctx context.Context) error {
 	for {
 		some := x.toMerge()
@@ -21,8 +21,8 @@ func (x *Index) merge(ctx context.Context) error {
 	}
 }
 
-// toMerge are the places of segments that are to be one: of the lowest level that has enough, or one that is mostly
-// dead.
+// toMerge returns the indexes of segments to merge: those of the lowest full level, or a segment that is mostly
+// deleted.
 func (x *Index) toMerge() []int {
 	levels := map[int][]int{}
 	for i := range x.man.Segments {
@@ -107,7 +107,7 @@ func (x *Index) mergeSome(ctx context.Context, some []int) (err error) {
 
 const gone = ^uint32(0)
 
-// mergeDocs writes the documents that are not dead, and gives their new numbers.
+// mergeDocs writes the documents that are not deleted, and returns their new numbers.
 func (w *segmentWriter) mergeDocs(ctx context.Context, from []*segment) (numbers [][]uint32, err error) {
 	for _, s := range from {
 		now := make([]uint32, s.info.Docs)
@@ -121,12 +121,12 @@ func (w *segmentWriter) mergeDocs(ctx context.Context, from []*segment) (numbers
 				return nil, err
 			}
 			if first != next {
-				return nil, damagedf("%s: documents are not in their order", s.info.Name)
+				return nil, damagedf("%s: documents are out of order", s.info.Name)
 			}
 			for ; len(r.Rest) > 0; next++ {
 				data := r.Bytes()
 				if r.Bad || next >= len(now) {
-					return nil, damagedf("%s: a document cannot be read", s.info.Name)
+					return nil, damagedf("%s: cannot read a document", s.info.Name)
 				}
 				if s.deleted.has(next) {
 					now[next] = gone
@@ -151,7 +151,7 @@ func (w *segmentWriter) mergeDocs(ctx context.Context, from []*segment) (numbers
 	return numbers, w.endBlock()
 }
 
-// A cursor goes through all words of a segment.
+// A cursor iterates over all terms of a segment.
 type cursor struct {
 	s     *segment
 	now   []uint32
@@ -180,7 +180,7 @@ func (c *cursor) next() error {
 		}
 		if more {
 			if e.term <= before && before != "" {
-				return damagedf("%s: words are not in their order", c.s.info.Name)
+				return damagedf("%s: terms are out of order", c.s.info.Name)
 			}
 			c.entry = e
 			return nil
@@ -189,7 +189,7 @@ func (c *cursor) next() error {
 	}
 }
 
-// mergeWords writes the words of the documents.
+// mergeWords writes the terms of the documents.
 func (w *segmentWriter) mergeWords(ctx context.Context, from []*segment, numbers [][]uint32) error {
 	var all []*cursor
 	for i, s := range from {

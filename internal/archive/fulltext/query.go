@@ -13,35 +13,35 @@ import (
 	"kumo/internal/base/weburl"
 )
 
-// A Query is what is looked for.
+// A Query is a parsed query.
 type Query struct {
 	parts   []part
-	letters int // parts that end with a letter which stands for all that begins with it
+	letters int // parts that end with a single letter, which matches all terms that begin with it
 }
 
 // A part is a word, a phrase or a filter.
 type part struct {
 	not    bool
-	text   string   // words that follow each other; "" in a filter
-	filter []string // words for filters, of which one has to be there
+	text   string   // word or phrase; "" for a filter
+	filter []string // filter terms, one of which must match
 }
 
-// What a query has at most.
+// Limits of a query.
 const (
 	maxQuery   = 1000 // bytes
 	maxParts   = 32
-	maxRow     = 32 // words of a phrase
+	maxRow     = 32 // words in a phrase
 	maxLetters = 4
 )
 
-// Fields are what filters go by.
+// fields are the fields of filters.
 var fields = []string{"host", "lang", "status", "type", "day"}
 
-// Parse reads a query: words, all of which have to be there; "words that follow each other"; -what must not be there;
-// and filters, as host:example.com.
+// Parse parses a query: words, which must all occur; "phrases in quotes"; -excluded words; and filters such as
+// host:example.com.
 func Parse(text string) (q Query, err error) {
 	if len(text) > maxQuery {
-		return q, fmt.Errorf("a query has at most %d bytes", maxQuery)
+		return q, fmt.Errorf("the query is too long: the limit is %d bytes", maxQuery)
 	}
 	if !utf8.ValidString(text) {
 		return q, fmt.Errorf("the query is not valid UTF-8")
@@ -59,7 +59,7 @@ func Parse(text string) (q Query, err error) {
 		if strings.HasPrefix(rest, `"`) {
 			end := strings.IndexByte(rest[1:], '"')
 			if end < 0 {
-				return q, fmt.Errorf(`a phrase begins with " and has no end`)
+				return q, fmt.Errorf(`missing " at the end of a phrase`)
 			}
 			word, rest, quoted = rest[1:end+1], rest[end+2:], true
 		} else {
@@ -83,36 +83,37 @@ func Parse(text string) (q Query, err error) {
 
 func (q *Query) add(p part) error {
 	if q.parts = append(q.parts, p); len(q.parts) > maxParts {
-		return fmt.Errorf("a query has at most %d words, phrases and filters", maxParts)
+		return fmt.Errorf("too many words, phrases and filters: the limit is %d", maxParts)
 	}
 	return nil
 }
 
 func (q *Query) word(word string, not, quoted bool) error {
 	if !quoted && strings.Contains(word, "*") {
-		return fmt.Errorf("%q: a * stands for nothing here: words are found by their stems", word)
+		return fmt.Errorf("%q: * is not supported: words are found by their stems", word)
 	}
 	var s words.Splitter
 	row := s.Query(word, "")
 	switch {
 	case len(row) == 0:
-		return fmt.Errorf("%q has no word that can be found: letters or digits, %d bytes at most", word, words.MaxWord)
+		return fmt.Errorf("%q cannot be found: a word has letters or digits, and at most %d bytes", word, words.MaxWord)
 	case len(row) > maxRow:
-		return fmt.Errorf("what is to be found in a row has at most %d words (letters of Chinese, Japanese and the like "+
+		return fmt.Errorf("too many words in a phrase: the limit is %d (letters of Chinese, Japanese and similar scripts "+
 			"count as words), and this has %d: %q",
 			maxRow, len(row), word)
 	case row[len(row)-1].Prefix:
 		if q.letters++; q.letters > maxLetters {
-			return fmt.Errorf("%q: a query has at most %d single letters of Chinese, Japanese and the like", word, maxLetters)
+			return fmt.Errorf("%q: too many single letters of Chinese, Japanese and similar scripts: the limit is %d",
+				word, maxLetters)
 		}
 	}
 	return q.add(part{not: not, text: word})
 }
 
-// Filter adds a filter; of values that are separated by commas one has to fit.
+// Filter adds a filter. values are separated by commas, and one of them must match.
 func (q *Query) Filter(field, values string, not bool) error {
 	if !slices.Contains(fields, field) {
-		return fmt.Errorf("there is no field %q: there are %s; a word with a colon stands in quotation marks", field,
+		return fmt.Errorf("unknown field %q: the fields are %s; quote a word that contains a colon", field,
 			strings.Join(fields, ", "))
 	}
 	p := part{not: not}
@@ -122,7 +123,7 @@ func (q *Query) Filter(field, values string, not bool) error {
 			return err
 		}
 		if p.filter = append(p.filter, term); len(p.filter) > maxParts {
-			return fmt.Errorf("%s: there are at most %d values", field, maxParts)
+			return fmt.Errorf("%s: too many values: the limit is %d", field, maxParts)
 		}
 	}
 	return q.add(p)
@@ -130,7 +131,7 @@ func (q *Query) Filter(field, values string, not bool) error {
 
 func filterTerm(field, value string) (string, error) {
 	if value == "" || len(value) > maxTerm-2 {
-		return "", fmt.Errorf("%s: a value is missing, or too long", field)
+		return "", fmt.Errorf("%s: missing value, or value too long", field)
 	}
 	switch field {
 	case "host":
@@ -139,10 +140,10 @@ func filterTerm(field, value string) (string, error) {
 		}
 		value = strings.Trim(value, "./")
 		if u, err := weburl.Parse("http://" + value); err == nil && strings.ContainsFunc(value, beyondASCII) {
-			value = u.Host() // of münchen.de it is xn--mnchen-3ya.de
+			value = u.Host() // münchen.de becomes xn--mnchen-3ya.de
 		}
 		if len(byHost+value) > maxTerm {
-			return "", fmt.Errorf("host: a value is too long")
+			return "", fmt.Errorf("host: value too long")
 		}
 		return byHost + value, nil
 	case "lang":
@@ -150,7 +151,7 @@ func filterTerm(field, value string) (string, error) {
 	case "status":
 		class, is := strings.CutSuffix(value, "xx")
 		if _, err := strconv.Atoi(class); err != nil || is && len(class) != 1 || !is && len(class) != 3 {
-			return "", fmt.Errorf("status %q: wanted is a number such as 404, or a class such as 4xx", value)
+			return "", fmt.Errorf("status %q: want a number such as 404, or a class such as 4xx", value)
 		}
 		return byStatus + value, nil
 	case "type":
@@ -161,21 +162,21 @@ func filterTerm(field, value string) (string, error) {
 				return byDay + value, nil
 			}
 		}
-		return "", fmt.Errorf("day %q: wanted is a day such as 2026-11-26, a month such as 2026-11, or a year", value)
+		return "", fmt.Errorf("day %q: want a day such as 2026-11-26, a month such as 2026-11, or a year", value)
 	}
 }
 
 func beyondASCII(r rune) bool { return r >= utf8.RuneSelf }
 
-// Check says what is wrong with a query as a whole.
+// Check returns an error if the query as a whole is invalid.
 func (q *Query) Check() error {
 	if !slices.ContainsFunc(q.parts, func(p part) bool { return !p.not }) {
-		return fmt.Errorf("the query says nothing that is to be there: a word, a phrase, or a filter")
+		return fmt.Errorf("the query has no word, phrase or filter that must match")
 	}
 	return nil
 }
 
-// langs are the languages by which a query's words are made: all of which there are documents, or those that it names.
+// langs returns the languages in which the query's words are stemmed: those of its filters, or all of the index.
 func (q *Query) langs(all []string) []string {
 	for _, p := range q.parts {
 		if p.not || len(p.filter) == 0 || !strings.HasPrefix(p.filter[0], byLang) {
@@ -189,7 +190,7 @@ func (q *Query) langs(all []string) []string {
 	return append([]string{""}, all...)
 }
 
-// rows are the rows of words that a text may have for what is looked for: in each language one, each once.
+// rows returns the sequences of terms that match the part, without duplicates: one for each language.
 func (p *part) rows(s *words.Splitter, langs []string) (all [][]words.Word) {
 	known := map[string]bool{}
 	for _, lang := range langs {

@@ -14,16 +14,16 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// A Reader searches an index as it was when it was opened. One goroutine uses it.
+// A Reader searches an index as of the time when it was opened. It is not safe for concurrent use.
 type Reader struct {
 	man      manifest
 	segments []*segment
 }
 
-// openAttempts is how often who reads begins again, when what was to be read has been merged meanwhile.
+// openAttempts limits the retries of OpenReader if files of the manifest were merged before it opened them.
 const openAttempts = 5
 
-// OpenReader opens an index for reading; ErrNoIndex if there is none. The caller closes it.
+// OpenReader opens an index for reading. It returns ErrNoIndex if there is none. The caller closes the reader.
 func OpenReader(disk vfs.FS, dir string) (r *Reader, err error) {
 	for range openAttempts {
 		r = &Reader{}
@@ -48,14 +48,14 @@ func OpenReader(disk vfs.FS, dir string) (r *Reader, err error) {
 	return nil, err
 }
 
-// Close lets go of the files.
+// Close closes the files.
 func (r *Reader) Close() {
 	for _, s := range r.segments {
 		s.close()
 	}
 }
 
-// Docs is how many documents there are, and how long the files are.
+// Docs returns the number of documents, and the bytes of the files.
 func (r *Reader) Docs() (docs, bytes int64) {
 	for i := range r.man.Segments {
 		docs += int64(r.man.Segments[i].live())
@@ -64,31 +64,31 @@ func (r *Reader) Docs() (docs, bytes int64) {
 	return docs, bytes
 }
 
-// MaxHits is how many of a search's documents can be had: a query with more words finds what is further down.
+// MaxHits is the number of documents of a search that can be retrieved. A narrower query finds the others.
 const MaxHits = 1000
 
-// A Found is what a search has found, and its place among all.
+// A Result is the result of a search.
 type Result struct {
 	Hits  []Hit
-	Total int64  // documents that fit
-	Cut   string // why not all were looked at; "" if they were
+	Total int64  // matching documents
+	Cut   string // why the search is incomplete; "" if it is complete
 }
 
-// A Hit is a document that was found.
+// A Hit is a document that matches.
 type Hit struct {
 	Doc
 	Score   float64
 	Snippet []Piece
 }
 
-// Search gives n documents that fit, from the from-th best on, with what stands around the words in them. When ctx
-// ends, it gives the best that it has seen.
+// Search returns n matching documents, from the from-th best on, with snippets. When ctx ends, it returns the best ones
+// found until then.
 func (r *Reader) Search(ctx context.Context, q Query, from, n int) (*Result, error) {
 	if err := q.Check(); err != nil {
 		return nil, err
 	}
 	if from < 0 || n < 1 || n > MaxHits || from > MaxHits-n {
-		return nil, fmt.Errorf("only the first %d can be had", MaxHits)
+		return nil, fmt.Errorf("only the first %d results are available", MaxHits)
 	}
 	s := &search{r: r, most: from + n, found: &Result{}, pace: &pace{ctx: ctx}}
 	err := s.prepare(&q)
@@ -96,7 +96,7 @@ func (r *Reader) Search(ctx context.Context, q Query, from, n int) (*Result, err
 		err = s.searchSegment(i)
 	}
 	if errors.Is(err, errTimeout) {
-		s.markIncomplete("it took too long: the best of those that were looked at")
+		s.markIncomplete("search timed out: results are incomplete")
 	} else if err != nil {
 		return nil, err
 	}
@@ -111,17 +111,17 @@ func (r *Reader) Search(ctx context.Context, q Query, from, n int) (*Result, err
 		case i < minSnippets || ctx.Err() == nil:
 			h.Snippet = s.snippet(&d)
 		case s.found.Cut == "":
-			s.markIncomplete("it took too long: some have nothing of their text")
+			s.markIncomplete("search timed out: some results have no snippet")
 		}
 		s.found.Hits = append(s.found.Hits, h)
 	}
 	return s.found, nil
 }
 
-// minSnippets are made though the time is over.
+// minSnippets is the number of snippets that are made even after the timeout.
 const minSnippets = 10
 
-// markIncomplete notes why not all was looked at.
+// markIncomplete records why the search is incomplete.
 func (s *search) markIncomplete(why string) {
 	if s.found.Cut != "" {
 		s.found.Cut += "; "
@@ -129,16 +129,16 @@ func (s *search) markIncomplete(why string) {
 	s.found.Cut += why
 }
 
-// A pace is the time that a search has.
+// A pace limits the time of a search.
 type pace struct {
 	ctx   context.Context //nolint:containedctx // it is one search's
 	steps int
 }
 
-// errTimeout ends what a search does when its time is over.
-var errTimeout = errors.New("the time is over")
+// errTimeout ends a search at its timeout.
+var errTimeout = errors.New("search timed out")
 
-// step is taken with each thing that is looked at. nil has all the time there is.
+// step is called for each unit of work, and returns an error at the timeout. A nil pace has none.
 func (p *pace) step() error {
 	if p == nil {
 		return nil
@@ -149,58 +149,58 @@ func (p *pace) step() error {
 	return nil
 }
 
-// A candidate is a document that fits.
+// A candidate is a matching document.
 type candidate struct {
 	score        float64
 	at           uint32
 	segment, doc int
 }
 
-// compare is less than 0 if a document is worse than another: of equals the newer is better.
+// compare returns a negative number if c is worse than o. Of equal documents, the newer is better.
 func (c candidate) compare(o candidate) int {
 	return cmp.Or(cmp.Compare(c.score, o.score), cmp.Compare(c.at, o.at), cmp.Compare(c.segment, o.segment),
 		cmp.Compare(c.doc, o.doc))
 }
 
-// best is a heap with the worst on top.
+// best is a heap with the worst candidate on top.
 type best []candidate
 
 func (b best) Len() int           { return len(b) }
 func (b best) Less(i, j int) bool { return b[i].compare(b[j]) < 0 }
 func (b best) Swap(i, j int)      { b[i], b[j] = b[j], b[i] }
 func (b *best) Push(x any)        { *b = append(*b, x.(candidate)) } //nolint:forcetypeassert // heap's
-func (b *best) Pop() any          { panic("nothing is taken") }
+func (b *best) Pop() any          { panic("not implemented") }
 
-// A search is one that goes on.
+// A search is a running search.
 type search struct {
 	r        *Reader
 	splitter words.Splitter
 	most     int
 	clauses  []clause
-	average  float64 // words of a document
+	average  float64 // words per document
 	best     best
 	found    *Result
 	pace     *pace
 }
 
-// An ask is a part of a query with the words for it.
+// A clause is a part of a query with its terms.
 type clause struct {
 	part
 	rows    [][]words.Word
-	matches [][]match // by segment: of each row what there is
+	matches [][]match // by segment: the matches of each row
 	idf     float64
 }
 
-// A match is the words of a row that a segment has: for each place in it those that may stand there.
+// A match has the terms of a row that a segment contains: for each position, the terms that match it.
 type match struct {
 	places    [][]entry
-	truncated bool // there are more that begin so
+	truncated bool // further terms have the prefix
 }
 
-// maxPrefixTerms is how many words of a dictionary one letter stands for.
+// maxPrefixTerms limits the terms that a single letter matches.
 const maxPrefixTerms = 2000
 
-// prepare looks all words up.
+// prepare looks up all terms.
 func (s *search) prepare(q *Query) error {
 	if s.pace.ctx.Err() != nil {
 		return errTimeout
@@ -242,13 +242,15 @@ func (s *search) prepare(q *Query) error {
 		s.clauses = append(s.clauses, a)
 	}
 	if more {
-		s.markIncomplete(fmt.Sprintf("a single letter stands for more than can be looked for: the first %d of what begins with it "+
-			"were, in each part of the index", maxPrefixTerms))
+		s.markIncomplete(
+			fmt.Sprintf("a single letter matches too many words: the search is limited to the first %d "+
+				"in each part of the index", maxPrefixTerms),
+		)
 	}
 	return nil
 }
 
-// match looks a row of words up, and says how many documents can have it at most.
+// match looks up the terms of a row, and returns an upper bound for the number of matching documents.
 func (s *segment) match(pace *pace, row []words.Word) (m match, least int, err error) {
 	least = s.info.Docs
 	for _, w := range row {
@@ -279,16 +281,16 @@ func (s *segment) match(pace *pace, row []words.Word) (m match, least int, err e
 	return m, least, nil
 }
 
-// BM25's constants, and how much more a word counts that is in the head.
+// Constants of BM25, and the factor for terms in the head of a document.
 const (
 	k1, b, headBoost = 1.2, 0.75, 2.0
 )
 
-// searchSegment goes through a segment.
+// searchSegment searches a segment.
 func (s *search) searchSegment(nth int) error {
 	seg := s.r.segments[nth]
 	var must, not []iterator
-	var weigh []float64 // of must; 0 for filters
+	var weigh []float64 // weights of must; 0 for filters
 	for i := range s.clauses {
 		a := &s.clauses[i]
 		it := seg.iterator(s.pace, a.matches[nth])
@@ -350,16 +352,16 @@ func (s *search) searchSegment(nth int) error {
 	}
 }
 
-// An iterator goes through documents.
+// An iterator iterates over documents in order.
 type iterator interface {
-	next(target int) error // to the first document from target on
+	next(target int) error // advances to the first document from target on
 	doc() int
 	tf() int
 	head() bool
 	positions() ([]uint32, error)
 }
 
-// iterator goes through the documents that have one of several rows of words; nil if none has.
+// iterator returns an iterator over the documents that match one of several rows; nil if there are none.
 func (s *segment) iterator(pace *pace, all []match) iterator {
 	var some []iterator
 	for _, m := range all {
@@ -395,7 +397,7 @@ func anyOf(some []iterator) iterator {
 	return &union{some: some, cur: -1}
 }
 
-// A union has what one of several has.
+// A union iterates over the documents of several iterators.
 type union struct {
 	some []iterator
 	cur  int
@@ -446,7 +448,7 @@ func (u *union) positions() ([]uint32, error) {
 	return u.at, nil
 }
 
-// A phrase has documents where words follow each other.
+// A phrase iterates over documents that contain consecutive terms.
 type phrase struct {
 	row  []iterator
 	cur  int
@@ -483,7 +485,7 @@ func (p *phrase) next(target int) error {
 	return nil
 }
 
-// intersect moves iterators to the first document from one on that all of them have.
+// intersect advances iterators to the first document from doc on that all of them have.
 func intersect(pace *pace, all []iterator, doc int) (int, error) {
 	for i := 0; i < len(all); i++ {
 		if err := pace.step(); err != nil {
@@ -502,7 +504,7 @@ func intersect(pace *pace, all []iterator, doc int) (int, error) {
 	return doc, nil
 }
 
-// align finds where the words follow each other.
+// align advances to a document with consecutive terms.
 func (p *phrase) align() error {
 	p.at = p.at[:0]
 	for i, it := range p.row {

@@ -19,12 +19,12 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// A segment's file, in this order: blocks of documents; words, those of a block of the dictionary after their postings;
-// tables of both kinds of blocks; a record a document; URLs' hashes in their order; the footer, its length and
+// The file of a segment has, in this order: blocks of documents; for each dictionary block, its postings and the block;
+// tables of both kinds of blocks; a record per document; hashes of URLs, sorted; the footer, with its length and
 // checksum.
 type footer struct {
-	Docs    table `json:"docs"`    // blocks: place 8, length 4, first document 4, checksum 4
-	Dict    table `json:"dict"`    // blocks: place 8, length 4, checksum 4
+	Docs    table `json:"docs"`    // blocks: offset 8, length 4, first document 4, checksum 4
+	Dict    table `json:"dict"`    // blocks: offset 8, length 4, checksum 4
 	Columns table `json:"columns"` // documents: time 4, length 1
 	Hashes  table `json:"hashes"`  // hash 16, document 4
 }
@@ -33,23 +33,23 @@ const (
 	docsRecord, dictRecord, columnRecord, hashRecord = 20, 16, 5, hashBytes + 4
 	docsBlock                                        = 32 << 10 // bytes of documents that are compressed together
 	dictBlock                                        = 4 << 10
-	inlined                                          = 32 // bytes of postings that lie in the dictionary itself
+	inlined                                          = 32 // bytes of postings stored in the dictionary itself
 	heldPositions                                    = 64 << 10
 )
 
-// A segmentWriter writes a segment: first all documents, then all words in their order.
+// A segmentWriter writes a segment: first all documents, then all terms in order.
 type segmentWriter struct {
 	*fileWriter
 	info segmentInfo
 	foot footer
 
 	block           varint.Writer // documents
-	first           int           // of the block
+	first           int           // first document of block
 	docs            []byte        // tables
 	dicts, col, hsh []byte
 
 	dict       varint.Writer
-	last       string // word of the block
+	last       string // last term of the block
 	term       string
 	word       wordWriter
 	posAt      int64
@@ -67,7 +67,7 @@ var (
 	unpacker, _ = zstd.NewReader(nil, zstd.WithDecoderMaxMemory(64<<20), zstd.WithDecoderConcurrency(2))
 )
 
-// addDoc takes a document as it is written, how many words it has, in a byte, and when it was visited.
+// addDoc adds an encoded document, with its number of words as a lengthByte and the time of its visit.
 func (w *segmentWriter) addDoc(doc []byte, hash [hashBytes]byte, at uint32, length byte, tokens int) error {
 	w.col = append(binary.LittleEndian.AppendUint32(w.col, at), length)
 	w.hsh = binary.LittleEndian.AppendUint32(append(w.hsh, hash[:]...), uint32(w.info.Docs)) //nolint:gosec // maxSegmentDocs
@@ -93,13 +93,13 @@ func (w *segmentWriter) endBlock() error {
 	return w.write(packed)
 }
 
-// begin begins a word.
+// begin starts a term.
 func (w *segmentWriter) begin(term string) {
 	w.term, w.posWritten, w.posSum = term, 0, 0
 	w.word = wordWriter{list: w.word.list[:0], pos: w.word.pos[:0], last: -1}
 }
 
-// add adds a document that has the word, and where.
+// add adds a document with the current term, and its positions.
 func (w *segmentWriter) add(doc int, head bool, positions []uint32) error {
 	w.word.add(doc, head, positions)
 	if len(w.word.pos) > heldPositions {
@@ -108,7 +108,7 @@ func (w *segmentWriter) add(doc int, head bool, positions []uint32) error {
 	return nil
 }
 
-// A wordWriter writes which documents have a word, and where.
+// A wordWriter encodes the postings of a term.
 type wordWriter struct {
 	list varint.Writer // documents
 	pos  varint.Writer // positions that are not written yet
@@ -153,10 +153,10 @@ func (w *segmentWriter) flushPositions() error {
 	return err
 }
 
-// end ends a word.
+// end completes the current term.
 func (w *segmentWriter) end() error {
 	if len(w.term) > maxTerm {
-		return fmt.Errorf("a word of %d bytes is too long for the index: %.40q", len(w.term), w.term)
+		return fmt.Errorf("term of %d bytes is too long for the index: %.40q", len(w.term), w.term)
 	}
 	w.dict.Suffix(w.term, w.last)
 	w.last = w.term
@@ -194,7 +194,7 @@ func (w *segmentWriter) endDict() error {
 	return err
 }
 
-// close ends the segment, and makes it durable.
+// close completes the segment, and makes it durable.
 func (w *segmentWriter) close() (segmentInfo, error) {
 	err := w.endDict()
 	for _, t := range []struct {
@@ -239,7 +239,7 @@ func sortedHashes(all []byte) []byte {
 	return sorted
 }
 
-// A segment is one that is read. One goroutine uses it.
+// A segment is a segment that is open for reading. It is not safe for concurrent use.
 type segment struct {
 	info    *segmentInfo
 	file    vfs.ReaderAt
@@ -261,8 +261,8 @@ func openSegment(disk vfs.FS, dir string, info *segmentInfo) (*segment, error) {
 	}
 	s := &segment{info: info, file: f}
 	size, err := disk.Size(name)
-	if err == nil && (info.Bytes > size || info.Docs > int(size)/docsRecord) { // by which memory is allocated
-		err = damagedf("%s: it has %d bytes, and the manifest says %d, with %d documents", info.Name, size, info.Bytes,
+	if err == nil && (info.Bytes > size || info.Docs > int(size)/docsRecord) { // these sizes determine allocations
+		err = damagedf("%s: size is %d bytes, manifest has %d bytes and %d documents", info.Name, size, info.Bytes,
 			info.Docs)
 	}
 	if err == nil {
@@ -285,7 +285,7 @@ func (s *segment) open() error {
 	}
 	n := int64(binary.LittleEndian.Uint32(end))
 	if n > 4096 || n > s.info.Bytes-8 {
-		return damagedf("%s: its end is not one of an index", s.info.Name)
+		return damagedf("%s: invalid footer", s.info.Name)
 	}
 	data := make([]byte, n)
 	if err := readAt(s.file, data, s.info.Bytes-8-n); err != nil {
@@ -294,20 +294,20 @@ func (s *segment) open() error {
 	foot := footer{}
 	if sum(data) != binary.LittleEndian.Uint32(end[4:]) || json.Unmarshal(data, &foot) != nil ||
 		foot.Columns.N != s.info.Docs || foot.Hashes.N != s.info.Docs {
-		return damagedf("%s: its end is not one of an index", s.info.Name)
+		return damagedf("%s: invalid footer", s.info.Name)
 	}
 	s.docs, s.dict = foot.Docs.reader(s.file, docsRecord), foot.Dict.reader(s.file, dictRecord)
 	s.columns, s.hashes = foot.Columns.reader(s.file, columnRecord), foot.Hashes.reader(s.file, hashRecord)
 	return nil
 }
 
-func (s *segment) close() { _ = s.file.Close() } // it is only read
+func (s *segment) close() { _ = s.file.Close() } // opened for reading only
 
-// find is the document of a URL, and when it was visited; -1 if there is none. Hashes are spread evenly: where one is
-// to be sought follows from it.
+// find returns the document of a URL and the time of its visit; -1 if there is none. Hashes are evenly distributed, so
+// it uses interpolation search.
 func (s *segment) find(hash [hashBytes]byte) (doc int, at uint32, err error) {
 	guess := int(float64(binary.BigEndian.Uint64(hash[:])) / math.MaxUint64 * float64(s.info.Docs-1))
-	lo, hi := 0, s.info.Docs // it is at lo or behind, and before hi
+	lo, hi := 0, s.info.Docs // lo <= position < hi
 	for near := 32; ; near *= 4 {
 		below, err := s.compare(max(guess-near, 0), hash)
 		if err != nil {
@@ -339,7 +339,7 @@ func (s *segment) find(hash [hashBytes]byte) (doc int, at uint32, err error) {
 				return 0, 0, err
 			}
 			if doc = int(binary.LittleEndian.Uint32(rec[hashBytes:])); doc >= s.info.Docs {
-				return 0, 0, damagedf("%s: a URL's document is not there", s.info.Name)
+				return 0, 0, damagedf("%s: the document of a URL does not exist", s.info.Name)
 			}
 			at, _, err = s.column(doc)
 			return doc, at, err
@@ -352,7 +352,7 @@ func (s *segment) find(hash [hashBytes]byte) (doc int, at uint32, err error) {
 	return -1, 0, nil
 }
 
-// compare compares the i-th hash with one.
+// compare compares the i-th hash with another.
 func (s *segment) compare(i int, hash [hashBytes]byte) (int, error) {
 	rec, err := s.hashes.get(i)
 	if err != nil {
@@ -361,7 +361,7 @@ func (s *segment) compare(i int, hash [hashBytes]byte) (int, error) {
 	return bytes.Compare(rec[:hashBytes], hash[:]), nil
 }
 
-// column is when a document was visited, and how many words it has.
+// column returns the time of a document's visit, and its number of words.
 func (s *segment) column(doc int) (at uint32, length byte, err error) {
 	rec, err := s.columns.get(doc)
 	if err != nil {
@@ -377,19 +377,19 @@ func (s *segment) readBlock(rec []byte, check []byte) ([]byte, error) {
 		binary.LittleEndian.Uint32(rec[8:]),
 	) //nolint:gosec // checked below
 	if at < 0 || int64(n) > s.info.Bytes || at > s.info.Bytes-int64(n) {
-		return nil, damagedf("%s: a block is not there", s.info.Name)
+		return nil, damagedf("%s: a block does not exist", s.info.Name)
 	}
 	b := make([]byte, n)
 	if err := readAt(s.file, b, at); err != nil {
 		return nil, err
 	}
 	if sum(b) != binary.LittleEndian.Uint32(check) {
-		return nil, damagedf("%s: a block's checksum is wrong", s.info.Name)
+		return nil, damagedf("%s: wrong checksum of a block", s.info.Name)
 	}
 	return b, nil
 }
 
-// docBlock are the documents of a block, and the number of the first.
+// docBlock returns the documents of a block, and the number of the first.
 func (s *segment) docBlock(i int) (r varint.Reader, first int, err error) {
 	rec, err := s.docs.get(i)
 	if err != nil {
@@ -429,7 +429,7 @@ func (s *segment) doc(n int) (d Doc, err error) {
 	}
 	data := r.Bytes()
 	if r.Bad {
-		return d, damagedf("%s: a document is not there", s.info.Name)
+		return d, damagedf("%s: a document does not exist", s.info.Name)
 	}
 	return readDoc(data)
 }
@@ -452,7 +452,7 @@ func readDoc(data []byte) (d Doc, err error) {
 		*s = r.String()
 	}
 	if !r.Complete() {
-		return d, damagedf("a document cannot be read")
+		return d, damagedf("cannot read a document")
 	}
 	return d, nil
 }

@@ -7,21 +7,21 @@ import (
 	"kumo/internal/archive/fulltext/words"
 )
 
-// A Piece is a part of what stands around words that were found.
+// A Piece is a part of a snippet.
 type Piece struct {
 	Text  string `json:"text"`
-	Match bool   `json:"match,omitempty"` // it was looked for
+	Match bool   `json:"match,omitempty"` // a match of the query
 }
 
 const (
 	snippetBytes  = 240
-	snippetWord   = 24 // at its end, of which no part is shown
-	snippetBefore = 60 // of which stand before the first word
+	snippetWord   = 24 // bytes at the end within which no word is cut
+	snippetBefore = 60 // bytes before the first match
 )
 
-// snippet is the part of a document's text with most of the words that are looked for.
+// snippet returns the part of a document's text that matches most parts of the query.
 func (s *search) snippet(d *Doc) []Piece {
-	wanted := map[string]int{} // by word, which part of the query wants it
+	wanted := map[string]int{} // maps terms to parts of the query
 	var begins []words.Word
 	for i, a := range s.clauses {
 		if a.not || a.text == "" {
@@ -80,10 +80,10 @@ func (s *search) snippet(d *Doc) []Piece {
 	return pieces(text, from, end, hits[at:])
 }
 
-// A hit is where a word stands, and the part of the query that wants it.
+// A hit is a match of a part of the query in the text.
 type hit struct{ from, to, part int }
 
-// window is the hit at which a snippet begins best: with which most parts of the query are in it.
+// window returns the index of the first hit in the window that matches most parts of the query.
 func window(hits []hit) (at int) {
 	most, end := 0, 0
 	in := map[int]int{}
@@ -105,7 +105,7 @@ func window(hits []hit) (at int) {
 	return at
 }
 
-// pieces cuts a part of a text where words that were found begin and end. Those that touch are one.
+// pieces splits a part of a text at its hits. Adjacent hits are one piece.
 func pieces(text string, from, to int, hits []hit) (all []Piece) {
 	to = runeStart(text, to)
 	add := func(s string, match bool) {
@@ -136,7 +136,7 @@ func pieces(text string, from, to int, hits []hit) (all []Piece) {
 	return all
 }
 
-// collapseSpace makes one space of each row of what is none to be seen.
+// collapseSpace replaces each run of white space by one space.
 func collapseSpace(s string) string {
 	var b strings.Builder
 	space := false
@@ -157,7 +157,7 @@ func collapseSpace(s string) string {
 	return b.String()
 }
 
-// runeStart is where the character at a place begins.
+// runeStart returns the offset of the character that contains an offset.
 func runeStart(text string, at int) int {
 	for back := 0; back < utf8.UTFMax && at > 0 && at < len(text) && !utf8.RuneStart(text[at]); back++ {
 		at--

@@ -22,23 +22,24 @@ import (
 	"kumo/internal/content/robots"
 )
 
-// ExternalName is the file in a crawl's folder that keeps what checks of other sites' URLs have found.
+// ExternalName is the file in a crawl's folder with the results of checks of external URLs.
 const ExternalName = "external.jsonl"
 
-// checkTTL is how long what a check has found is believed.
+// checkTTL is how long the result of a check is valid.
 const checkTTL = 7 * 24 * time.Hour
 
-// A Check is a line of external.jsonl: what a URL of a site that the crawl has not visited has answered.
+// A Check is a line of external.jsonl: the result of checking a URL of a host that the crawl has not visited.
 type Check struct {
-	URL       string    `json:"url"`
-	Status    int       `json:"status,omitempty"` // of the answer at the end of redirects; 0 if none came
-	Error     string    `json:"error,omitempty"`  // why there is none: "dns", "timeout", "loop", ...; "robots" forbid it
+	URL    string `json:"url"`
+	Status int    `json:"status,omitempty"` // of the response after redirects; 0 if there is none
+	// why there is no response: "dns", "timeout", "loop", ...; "robots" if robots.txt excludes the URL
+	Error     string    `json:"error,omitempty"`
 	Redirects []string  `json:"redirects,omitempty"`
-	Method    string    `json:"method,omitempty"` // that the last answer came to
+	Method    string    `json:"method,omitempty"` // of the last request
 	Time      time.Time `json:"time"`
 }
 
-// readExternal reads what earlier checks have found, as far as it is not too old.
+// readExternal reads the results of earlier checks that are still valid.
 func (f *Finder) readExternal(ctx context.Context) error {
 	return f.eachLine(ctx, ExternalName, func(text []byte) error {
 		var c Check
@@ -49,7 +50,7 @@ func (f *Finder) readExternal(ctx context.Context) error {
 	})
 }
 
-// applyCheck takes in what a check has found. That robots.txt forbids a look is nothing against a URL.
+// applyCheck applies the result of a check. A URL that robots.txt excludes is not broken.
 func (f *Finder) applyCheck(c *Check) {
 	f.known.checks[f.known.hash(c.URL)] = true
 	if c.Error == "robots" || c.Error == "" && c.Status < http.StatusMultipleChoices && len(c.Redirects) == 0 {
@@ -67,25 +68,24 @@ func (f *Finder) applyCheck(c *Check) {
 	}
 }
 
-// A Checker asks other sites whether what a crawl's pages link to is there.
+// A Checker configures the check of external links.
 type Checker struct {
 	Fetch       fetch.Config
 	Agent       string        // the product token for robots.txt
-	Robots      bool          // are obeyed
-	Delay       time.Duration // between two requests to a host; its robots.txt may ask for up to MaxDelay
+	Robots      bool          // obey robots.txt
+	Delay       time.Duration // between two requests to a host; robots.txt may increase it up to MaxDelay
 	MaxDelay    time.Duration
-	MaxURLs     int // URLs in one go
-	Concurrency int // asked at once
+	MaxURLs     int // URLs per call
+	Concurrency int // hosts checked at the same time
 }
 
-// A Checked says what CheckExternal did.
+// A CheckResult has the figures of CheckExternal.
 type CheckResult struct {
-	Checked, Remaining int64 // URLs; those left are for the next time
+	Checked, Remaining int64 // URLs; the remaining ones are left for the next call
 }
 
-// CheckExternal asks for what the crawl's pages link to on hosts that it has not visited, and keeps what came of it in
-// the crawl's folder. What was checked in the last seven days is not asked for again, so that a check which was ended
-// goes on.
+// CheckExternal checks links to hosts that the crawl has not visited, and saves the results in the crawl's folder. URLs
+// checked in the last seven days are skipped, so that an interrupted check can be continued.
 func (f *Finder) CheckExternal(ctx context.Context, c Checker) (done CheckResult, err error) {
 	client, err := fetch.New(c.Fetch)
 	if err != nil {
@@ -127,7 +127,7 @@ func (f *Finder) CheckExternal(ctx context.Context, c Checker) (done CheckResult
 	return done, errors.Join(k.failed, k.out.Flush(), context.Cause(ctx))
 }
 
-// external are the URLs to be checked, by host, and how many more there are.
+// external returns the URLs to be checked, by host, and the number of further URLs.
 func (f *Finder) external(ctx context.Context, most int) (byHost [][]string, left int64, err error) {
 	found := extsort.New(extsort.Config{Disk: f.cfg.Disk, Dir: filepath.Join(f.temp, "external"), Memory: 64 << 20})
 	defer func() { err = errors.Join(err, found.Close()) }()
@@ -163,11 +163,12 @@ func (f *Finder) external(ctx context.Context, most int) (byHost [][]string, lef
 		byHost[len(byHost)-1] = append(byHost[len(byHost)-1], url)
 		return nil
 	})
-	slices.SortStableFunc(byHost, func(a, b []string) int { return len(b) - len(a) }) // which take longest first
+	// hosts with most URLs first, because they take longest
+	slices.SortStableFunc(byHost, func(a, b []string) int { return len(b) - len(a) })
 	return byHost, left, err
 }
 
-// A checking is one go of checks.
+// A checkRun is a call of CheckExternal.
 type checkRun struct {
 	Checker
 	*Finder
@@ -175,18 +176,18 @@ type checkRun struct {
 	total  int64
 	left   int64
 
-	mu      sync.Mutex // guards below
+	mu      sync.Mutex // guards the fields below
 	out     *bufio.Writer
 	done    int64
 	failed  error
-	origins map[string]robotsResult // by origin, of redirects' too
-	next    map[string]time.Time    // by host: when it may be asked again
+	origins map[string]robotsResult // by origin, including those of redirects
+	next    map[string]time.Time    // by host: time of the next request
 }
 
-// errBackoff is a host that asks to be left alone: the rest of its URLs wait for the next time.
-var errBackoff = errors.New("the host asks to be left alone")
+// errBackoff means that a host asks for a pause. The rest of its URLs are left for the next call.
+var errBackoff = errors.New("the host asks to pause requests")
 
-// checkHost checks URLs of one host.
+// checkHost checks the URLs of one host.
 func (k *checkRun) checkHost(ctx context.Context, urls []string) {
 	resp := new(page.Response)
 	for _, url := range urls {
@@ -205,7 +206,8 @@ func (k *checkRun) checkHost(ctx context.Context, urls []string) {
 	}
 }
 
-// checkURL asks for a URL: by HEAD, and where that is answered with an error by GET, as many servers know no HEAD.
+// checkURL requests a URL with HEAD, and with GET if the response is an error, because many servers do not support
+// HEAD.
 func (k *checkRun) checkURL(ctx context.Context, url string, resp *page.Response) (*Check, error) {
 	c := &Check{URL: url, Time: time.Now().UTC().Truncate(time.Millisecond)}
 	for at := url; ; {
@@ -218,7 +220,7 @@ func (k *checkRun) checkURL(ctx context.Context, url string, resp *page.Response
 		if err != nil {
 			return nil, err
 		}
-		if failure != page.None { // so would the URL
+		if failure != page.None { // the URL would fail in the same way
 			c.Error = string(failure)
 			return c, nil
 		}
@@ -262,19 +264,19 @@ func (k *checkRun) checkURL(ctx context.Context, url string, resp *page.Response
 
 const maxRedirects = 10
 
-// isOfURL reports whether an exchange failed in a way that may be the method's fault.
+// isOfURL reports whether a request failed in a way that GET may avoid.
 func isOfURL(err error) bool {
 	fe, ok := errors.AsType[*fetch.Error](err)
 	return ok && (fe.Failure == page.Reset || fe.Failure == page.Malformed)
 }
 
-// An answer is what an origin said to /robots.txt, or why it said nothing.
+// A robotsResult has the robots.txt of an origin, or the reason why it is missing.
 type robotsResult struct {
 	rules   *robots.Rules
 	failure page.Failure
 }
 
-// rules are those of a URL's origin.
+// rules returns the robots.txt rules of a URL's origin.
 func (k *checkRun) rules(ctx context.Context, u weburl.URL, resp *page.Response) (*robots.Rules, page.Failure, error) {
 	if !k.Robots {
 		return &robots.Rules{}, page.None, nil
@@ -310,7 +312,7 @@ func (k *checkRun) rules(ctx context.Context, u weburl.URL, resp *page.Response)
 		}
 		at = to.Canonical()
 	}
-	_ = fetch.Decode(resp, 512<<10) // what there is of it counts
+	_ = fetch.Decode(resp, 512<<10) // use the part that could be decoded
 	a.rules = robots.FromStatus(status, bytes.Clone(resp.Body), k.Agent)
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -321,9 +323,9 @@ func (k *checkRun) rules(ctx context.Context, u weburl.URL, resp *page.Response)
 	return a.rules, a.failure, nil
 }
 
-const maxOrigins = 10_000 // whose rules and times are kept
+const maxOrigins = 10_000 // origins whose rules and times are kept in memory
 
-// exchange makes an exchange when its host's turn has come.
+// exchange sends a request when its host's delay has passed.
 func (k *checkRun) exchange(ctx context.Context, u weburl.URL, rules *robots.Rules, req fetch.Request,
 	resp *page.Response) error {
 	delay := k.Delay
@@ -338,7 +340,7 @@ func (k *checkRun) exchange(ctx context.Context, u weburl.URL, rules *robots.Rul
 	return k.client.Get(ctx, req, resp)
 }
 
-// waitTurn waits for a host's turn, and keeps the next for so long.
+// waitTurn waits until a request to a host is allowed, and reserves the delay after it.
 func (k *checkRun) waitTurn(ctx context.Context, host string, delay time.Duration) error {
 	k.mu.Lock()
 	now := time.Now()

@@ -16,7 +16,7 @@ import (
 	"kumo/internal/content/fetch"
 )
 
-// elsewhere is a site that notes how it is asked.
+// elsewhere is an external site that records requests.
 func elsewhere(t *testing.T, pages map[string]http.HandlerFunc) (url string, asked func() []string) {
 	var mu sync.Mutex
 	var all []string
@@ -114,7 +114,7 @@ func TestCheckExternal(t *testing.T) {
 	}
 }
 
-// Who asks to be left alone is, and the rest of its URLs waits for the next time.
+// A host that asks for a pause gets no more requests, and the rest of its URLs is left for the next call.
 func TestAHostThatIsBusyIsLeftAlone(t *testing.T) {
 	site, _ := elsewhere(t, map[string]http.HandlerFunc{"/1": status(429), "/2": status(200)})
 	c := crawl(t, visit(1, "", 200, page.Link{URL: site + "/1", Kind: page.Anchor},
@@ -129,7 +129,7 @@ func TestAHostThatIsBusyIsLeftAlone(t *testing.T) {
 	}
 }
 
-// Between two requests to a host lies its delay, whoever asks.
+// Requests to a host are a delay apart, even from several goroutines.
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &checkRun{Checker: Checker{Delay: time.Second}, next: map[string]time.Time{}}

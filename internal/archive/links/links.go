@@ -28,36 +28,36 @@ import (
 	"kumo/internal/base/weburl"
 )
 
-// A Config says where to look.
+// A Config configures a Finder.
 type Config struct {
 	Dir      string       // the crawl's folder
 	Disk     vfs.FS       // default vfs.OS
-	Temp     string       // where it is sorted what does not fit into memory; default the system's folder for that
-	Canon    weburl.Rules // of the crawl: how it wrote URLs before it fetched them
+	Temp     string       // folder for temporary files of sorting; default the system's
+	Canon    weburl.Rules // the crawl's rules for URLs
 	Progress func(Progress)
-	Outcomes int // URLs that failed or redirect of which is known what became; default 4 million
+	Outcomes int // limit of URLs that failed or redirect; default 4 million
 }
 
-// A Progress says how far a step is.
+// A Progress is the progress of a step.
 type Progress struct {
 	Step        string
 	Done, Total int64
 }
 
-// A Link is a link with what became of it.
+// A Link is a link with the outcome of its target.
 type Link struct {
-	URL    string `json:"url"`              // where it leads
-	Status int    `json:"status,omitempty"` // of the answer at the end of redirects; 0 if none came
-	// reason there is no answer, or none that is worth it: "dns", "timeout", "loop", ... Of what was not fetched, the rule
-	// that left it out
+	URL    string `json:"url"`              // target
+	Status int    `json:"status,omitempty"` // of the response after redirects; 0 if there is none
+	// Error is why there is no usable response: "dns", "timeout", "loop", ... If the URL was not fetched, it is the
+	// rule that excluded it.
 	Error     string   `json:"error,omitempty"`
-	Redirects []string `json:"redirects,omitempty"` // where it is redirected to, one after the other; the last is the end
+	Redirects []string `json:"redirects,omitempty"` // targets of the redirects, in order
 	From      string   `json:"from"`
 	Kind      string   `json:"kind"`           // a, img, redirect, ...
-	Text      string   `json:"text,omitempty"` // of an anchor, where the page's record is there
+	Text      string   `json:"text,omitempty"` // anchor text, if the page's record exists
 }
 
-// A Finder reads a crawl's files. Close removes what it has sorted.
+// A Finder reads the files of a crawl. Close removes its temporary files.
 type Finder struct {
 	cfg   Config
 	known *outcomes
@@ -65,7 +65,7 @@ type Finder struct {
 	notes []string
 }
 
-// Open reads what became of the crawl's URLs.
+// Open reads the outcomes of the crawl's URLs.
 func Open(ctx context.Context, cfg Config) (*Finder, error) {
 	if cfg.Disk == nil {
 		cfg.Disk = vfs.OS
@@ -85,15 +85,15 @@ func Open(ctx context.Context, cfg Config) (*Finder, error) {
 		}
 	}
 	if f.known.overflowed {
-		f.addNote(fmt.Sprintf("more than %d URLs failed or redirect: links to those beyond are not told", cfg.Outcomes))
+		f.addNote(fmt.Sprintf("more than %d URLs failed or redirect: links to the others are not reported", cfg.Outcomes))
 	}
 	return f, nil
 }
 
-// Close removes what the finder has written.
+// Close removes the temporary files.
 func (f *Finder) Close() error { return os.RemoveAll(f.temp) }
 
-// Notes says what the answers lack, each once.
+// Notes returns why results are incomplete, without duplicates.
 func (f *Finder) Notes() []string { return f.notes }
 
 func (f *Finder) addNote(text string) {
@@ -104,14 +104,14 @@ func (f *Finder) addNote(text string) {
 
 func (f *Finder) path(name string) string { return filepath.Join(f.cfg.Dir, filepath.FromSlash(name)) }
 
-// Broken calls tell with the links that lead to an error, to nothing, or round in circles, those to one URL together.
+// Broken calls tell with the links whose target fails, does not respond, or is a redirect loop, grouped by target.
 func (f *Finder) Broken(ctx context.Context, tell func(*Link) error) error {
 	return f.find(ctx, func(l *outlink) bool { return f.known.end(l.to).broken() }, tell)
 }
 
-// To calls tell with the links that lead to a URL, by redirects, too.
+// To calls tell with the links to a URL, including those through redirects.
 func (f *Finder) To(ctx context.Context, url string, tell func(*Link) error) error {
-	wanted := map[string]bool{} // of what was asked for
+	wanted := map[string]bool{} // the requested URLs
 	return f.find(ctx, func(l *outlink) bool {
 		if l.to == url {
 			return true
@@ -128,7 +128,7 @@ func (f *Finder) To(ctx context.Context, url string, tell func(*Link) error) err
 	}, tell)
 }
 
-// From calls tell with the links of a page, as its last visit found them, in their order.
+// From calls tell with the links of a page, in the order of its last visit.
 func (f *Finder) From(ctx context.Context, url string, tell func(*Link) error) error {
 	var all []Link
 	err := f.eachPage(ctx, func(p *pageLinks) error {
@@ -165,7 +165,7 @@ func (f *Finder) From(ctx context.Context, url string, tell func(*Link) error) e
 	return nil
 }
 
-// find tells the links that are wanted, sorted by where they lead, and by where they are.
+// find calls tell with the wanted links, sorted by target and page.
 func (f *Finder) find(ctx context.Context, wanted func(*outlink) bool, tell func(*Link) error) (err error) {
 	found := extsort.New(extsort.Config{Disk: f.cfg.Disk, Dir: filepath.Join(f.temp, "found"), Memory: 64 << 20})
 	defer func() { err = errors.Join(err, found.Close()) }()
@@ -189,7 +189,7 @@ func (f *Finder) find(ctx context.Context, wanted func(*outlink) bool, tell func
 	if err != nil {
 		return err
 	}
-	return found.EachKey(ctx, func(key, text []byte) error { // once, though several visits or places have it
+	return found.EachKey(ctx, func(key, text []byte) error { // once, even if several visits or elements have it
 		part := strings.SplitN(string(key), "\x00", 3)
 		l := &Link{URL: part[0], From: part[1], Kind: part[2], Text: string(text)}
 		f.known.end(l.URL).fill(l)
@@ -197,7 +197,7 @@ func (f *Finder) find(ctx context.Context, wanted func(*outlink) bool, tell func
 	})
 }
 
-// canonical is where a link led the crawl: its URL as the crawl's rules have it, but that of a redirect.
+// canonical returns the target of a link in the crawl's canonical form, except for redirects.
 func (f *Finder) canonical(l *outlink) string {
 	if f.cfg.Canon == 0 || l.kind == page.Redirect.String() {
 		return l.raw
@@ -209,7 +209,7 @@ func (f *Finder) canonical(l *outlink) string {
 	return f.cfg.Canon.Apply(u).String()
 }
 
-// jsonLine writes v as a line.
+// jsonLine writes v as a line of JSON.
 func jsonLine(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)

@@ -18,7 +18,7 @@ import (
 
 const site = "http://example.org/"
 
-// visit is an answer with links, at a second of the day.
+// visit returns a response with links, at a second of the day.
 func visit(n int, url string, status int, to ...page.Link) *page.Record {
 	rec := storetest.Record(n)
 	rec.URL, rec.Final, rec.Response.Status, rec.Page.Links = site+url, site+url, status, to
@@ -89,7 +89,7 @@ func TestBroken(t *testing.T) {
 	if got := found(t, c.Dir, broken); !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	for _, name := range []string{"pages.jsonl", c.CDXJ} { // which say only faster what the records say
+	for _, name := range []string{"pages.jsonl", c.CDXJ} { // they only make it faster
 		if err := os.Remove(c.Path(name)); err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +108,7 @@ func TestTo(t *testing.T) {
 	}
 }
 
-// What a page linked to before it was read again is no link any more, and what was gone and is back is not broken.
+// Links that a later visit did not find are not reported, and neither are URLs that work again.
 func TestTheLastVisitCounts(t *testing.T) {
 	again := visit(4, "", 200, a("b"), a("c"))
 	again.Recrawl = page.Changed
@@ -134,7 +134,7 @@ func TestFrom(t *testing.T) {
 	}
 }
 
-// What more URLs failed than may be remembered is said.
+// Exceeding the limit of failed URLs is reported.
 func TestOutcomesAreBounded(t *testing.T) {
 	all := []*page.Record{visit(0, "", 200, a("1"), a("2"), a("3"))}
 	for i := range 3 {
@@ -150,7 +150,7 @@ func TestOutcomesAreBounded(t *testing.T) {
 	}
 }
 
-// BenchmarkBroken is what a page takes, of 8 KB and 40 links of which one is broken on each tenth.
+// BenchmarkBroken measures the time per page, with 8 KB and 40 links; every tenth page has a broken one.
 func BenchmarkBroken(b *testing.B) {
 	const pages = 2000
 	var all iter.Seq[*page.Record] = func(yield func(*page.Record) bool) {

@@ -18,23 +18,23 @@ import (
 	"kumo/internal/state/store/jsonl"
 )
 
-// An outcome is what became of a URL that has no page: it failed, or redirects.
+// An outcome is the outcome of a URL that failed or redirects.
 type outcome struct {
-	status int    // HTTP; 0 if no answer came
-	reason string // there is none
-	next   string // where it redirects to
+	status int    // HTTP status; 0 if there is no response
+	reason string // why there is none
+	next   string // target of the redirect
 }
 
-// outcomes are those of a crawl's URLs, by hashes.
+// outcomes has the outcomes of a crawl's URLs, by hash.
 type outcomes struct {
 	seed       maphash.Seed
 	limit      int
-	overflowed bool // there were more
+	overflowed bool // there were more than the limit
 	of         map[uint64]outcome
-	revisited  map[uint64]int64  // when a page was last read that was visited again, in ms
-	hosts      map[uint64]bool   // that the crawl has visited
-	interned   map[string]string // which many outcomes share
-	checks     map[uint64]bool   // URLs elsewhere that were checked
+	revisited  map[uint64]int64  // pages visited several times: time of the last visit, in ms
+	hosts      map[uint64]bool   // visited by the crawl
+	interned   map[string]string // strings shared by many outcomes
+	checks     map[uint64]bool   // external URLs that were checked
 }
 
 func newOutcomes(most int) *outcomes {
@@ -64,20 +64,20 @@ func (o *outcomes) set(url string, out outcome) {
 	o.of[h] = out
 }
 
-// maxHops is how many redirects are followed in a row.
+// maxHops limits the redirects that are followed in a row.
 const maxHops = 50
 
-// A chain is where a URL leads.
+// A chain is the result of following redirects from a URL.
 type chain struct {
 	outcome
-	hops []string // behind the URL itself
+	hops []string // without the URL itself
 }
 
-// end follows redirects.
+// end follows redirects from a URL.
 func (o *outcomes) end(url string) (c chain) {
 	for at := url; ; {
 		out, known := o.at(at)
-		if !known { // it is well, or nobody knows
+		if !known { // it succeeded, or is unknown
 			c.outcome = outcome{}
 			return c
 		}
@@ -98,14 +98,14 @@ func (o *outcomes) end(url string) (c chain) {
 	}
 }
 
-// broken reports whether a chain leads nowhere. Who asks to be left alone for now is not broken.
+// broken reports whether a chain ends with a failure. Status 429 is temporary and does not count.
 func (c chain) broken() bool {
 	switch c.status {
 	case http.StatusTooManyRequests:
 		return false
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,
 		http.StatusPermanentRedirect:
-		return true // to nowhere: the chain ends with it
+		return true // redirect without target
 	}
 	return c.reason != "" || c.status >= http.StatusBadRequest
 }
@@ -114,12 +114,12 @@ func (c chain) passes(url string) bool { return slices.Contains(c.hops, url) }
 
 func (c chain) fill(l *Link) { l.Status, l.Error, l.Redirects = c.status, c.reason, c.hops }
 
-// reasons are what codes of crawl.log below 0 mean, in the words of page.Failure as far as they say which.
+// reasons maps the negative codes of crawl.log to the names of page.Failure, if there is one.
 var reasons = map[int]string{-1: string(page.DNS), -2: string(page.Connect), -3: string(page.Reset),
 	-4: string(page.Timeout), -5: string(page.Internal), -8: string(page.Unreachable), -61: string(page.NoRobots),
 	-5002: string(page.Private)}
 
-// eachLine calls f with a file's lines, and says how far it is.
+// eachLine calls f with the lines of a file, and reports progress.
 func (f *Finder) eachLine(ctx context.Context, name string, line func(text []byte) error) error {
 	total, err := f.cfg.Disk.Size(f.path(name))
 	if err != nil {
@@ -142,7 +142,7 @@ func (f *Finder) eachLine(ctx context.Context, name string, line func(text []byt
 	return nil
 }
 
-// readSkips reads what was given up, of which crawl.log may have no line.
+// readSkips reads failed and excluded URLs, which may have no line in crawl.log.
 func (f *Finder) readSkips(ctx context.Context) error {
 	return f.eachLine(ctx, "skipped.jsonl", func(text []byte) error {
 		if !bytes.Contains(text, []byte(`"rule":"failed"`)) {
@@ -156,7 +156,7 @@ func (f *Finder) readSkips(ctx context.Context) error {
 	})
 }
 
-// readLog reads what the last visit of each URL came to.
+// readLog reads the result of the last visit of each URL.
 func (f *Finder) readLog(ctx context.Context) error {
 	return f.eachLine(ctx, "crawl.log", func(text []byte) error {
 		e, err := crawllog.Parse(text)
@@ -182,9 +182,9 @@ func (f *Finder) readLog(ctx context.Context) error {
 	})
 }
 
-// readPages reads where URLs redirect to, and when pages were visited again.
+// readPages reads the targets of redirects, and which pages were visited several times.
 func (f *Finder) readPages(ctx context.Context) error {
-	if _, err := f.cfg.Disk.Size(f.path("pages.jsonl")); err != nil { // it was not asked for
+	if _, err := f.cfg.Disk.Size(f.path("pages.jsonl")); err != nil { // there is no such file
 		return f.eachPage(ctx, func(p *pageLinks) error {
 			for l := range p.links() {
 				if l.kind == page.Redirect.String() {
@@ -203,7 +203,7 @@ func (f *Finder) readPages(ctx context.Context) error {
 		if err != nil {
 			return nil //nolint:nilerr // verify says what is wrong with a line
 		}
-		if p.Final != p.URL || moved && p.Links > 0 { // to itself: that is the one link that such a page has
+		if p.Final != p.URL || moved && p.Links > 0 { // a redirect to itself: the only link of the page
 			f.setRedirect(p.URL, p.Final)
 		}
 		if p.Recrawl != "" && p.Status != http.StatusNotModified {
@@ -213,7 +213,7 @@ func (f *Finder) readPages(ctx context.Context) error {
 	})
 }
 
-// setRedirect notes where a URL leads whose last visit was a redirect.
+// setRedirect sets the target of a URL whose last visit was a redirect.
 func (f *Finder) setRedirect(url, to string) {
 	if was, known := f.known.at(url); known && was.status/100 == 3 {
 		was.next = to
@@ -221,7 +221,7 @@ func (f *Finder) setRedirect(url, to string) {
 	}
 }
 
-// resolveOutcomes says what became of links, and of where they are redirected to, that crawl.log does not call broken.
+// resolveOutcomes returns the outcomes of links and redirect targets that are not failures in crawl.log.
 func (f *Finder) resolveOutcomes(ctx context.Context, all []Link) (map[string]outcome, error) {
 	what := map[string]outcome{}
 	wanted := map[string]bool{}

@@ -20,25 +20,25 @@ import (
 	"kumo/internal/state/store/warc"
 )
 
-// pageLinks are the links of one visit to a page.
+// pageLinks has the links of one visit to a page.
 type pageLinks struct {
 	url        string
-	metadata   string // of the visit's record; "" where only crawl.log is there
+	metadata   string // of the visit's record; "" if they come from crawl.log
 	via        *outlink
-	src        io.ReaderAt // the file, nil where there is none
+	src        io.ReaderAt // WARC file; nil if there is none
 	name       string
 	size       int64
-	responseAt int64 // where the answer's record begins
+	responseAt int64 // offset of the response record
 }
 
-// An outlink is a link as a metadata record has it.
+// An outlink is a link in a metadata record.
 type outlink struct {
-	raw  string // as the page has it, in canonical form
-	to   string // as the crawl asked for it
+	raw  string // canonical URL in the page
+	to   string // URL that the crawl requests
 	kind string
 }
 
-// words are an anchor's.
+// anchorText returns the link's text.
 func (l *outlink) anchorText(texts map[string]string) string {
 	if l.kind != page.Anchor.String() {
 		return ""
@@ -46,7 +46,7 @@ func (l *outlink) anchorText(texts map[string]string) string {
 	return texts[l.raw]
 }
 
-// links are the page's.
+// links iterates over the page's links.
 func (p *pageLinks) links() iter.Seq[outlink] {
 	return func(yield func(outlink) bool) {
 		if p.via != nil {
@@ -67,14 +67,14 @@ func (p *pageLinks) links() iter.Seq[outlink] {
 	}
 }
 
-// A Page is a page of a crawl as its last visit found it.
+// A Page is a page with the links of its last visit.
 type Page struct {
 	URL, Via, Seed, Path string
 	Depth                int32
 	Links                []page.Link // with URL and Kind
 }
 
-// Pages calls f with the pages that the WARC files in a crawl's folder have. What f is given holds until it returns.
+// Pages calls f with the pages in the WARC files of a crawl's folder. A page is valid until f returns.
 func Pages(ctx context.Context, disk vfs.FS, dir string, call func(*Page) error) error {
 	f := &Finder{cfg: Config{Dir: dir, Disk: disk, Progress: func(Progress) {}}, known: newOutcomes(0)}
 	var p Page
@@ -107,7 +107,7 @@ func Pages(ctx context.Context, disk vfs.FS, dir string, call func(*Page) error)
 	})
 }
 
-// eachPage calls f with the links of each page, as its last visit found them. What it is given holds until it returns.
+// eachPage calls f with the links of each page's last visit. They are valid until f returns.
 func (f *Finder) eachPage(ctx context.Context, call func(*pageLinks) error) error {
 	names, err := f.cfg.Disk.List(f.path("warc"))
 	files := slices.DeleteFunc(names, func(name string) bool {
@@ -115,7 +115,7 @@ func (f *Finder) eachPage(ctx context.Context, call func(*pageLinks) error) erro
 		return !strings.HasSuffix(name, ".warc.gz") && !strings.HasSuffix(name, ".warc.zst")
 	})
 	if err != nil || len(files) == 0 {
-		f.addNote("the crawl has no WARC files here: of each URL only the page is known that named it first")
+		f.addNote("the crawl has no WARC files here: only the page that first linked to each URL is known")
 		return f.eachFirstPage(ctx, call)
 	}
 	var total, done int64
@@ -138,7 +138,7 @@ func (f *Finder) eachPage(ctx context.Context, call func(*pageLinks) error) erro
 	return nil
 }
 
-// eachFirstPage is eachPage by crawl.log alone.
+// eachFirstPage is like eachPage, but reads only crawl.log.
 func (f *Finder) eachFirstPage(ctx context.Context, call func(*pageLinks) error) error {
 	return f.eachLine(ctx, "crawl.log", func(text []byte) error {
 		e, err := crawllog.Parse(text)
@@ -162,9 +162,9 @@ type scan struct {
 	ctx           context.Context
 	name          string
 	size          int64
-	before, total int64 // bytes of files before, and of all
+	before, total int64 // bytes of the previous files, and of all files
 	call          func(*pageLinks) error
-	skips         []extent // records that need not be read, by where they begin
+	skips         []extent // records that need not be read, by offset
 }
 
 type extent struct{ at, length int64 }
@@ -207,7 +207,7 @@ func (s *scan) run() error {
 		case errors.Is(err, io.EOF), errors.Is(err, warc.ErrTorn) && strings.HasSuffix(s.name, ".open"):
 			return nil
 		case rec == nil:
-			s.addNote("a record in warc/" + s.name + " cannot be read: kumo verify says which")
+			s.addNote("cannot read a record in warc/" + s.name + ": run kumo verify for details")
 			in.Skip()
 			continue
 		}
@@ -226,7 +226,7 @@ func (s *scan) run() error {
 	}
 }
 
-// isStale reports whether a page was read again after a record's time.
+// isStale reports whether a page was visited again after a record's time.
 func (s *scan) isStale(url, date string) bool {
 	if len(s.known.revisited) == 0 {
 		return false
@@ -239,7 +239,7 @@ func (s *scan) isStale(url, date string) bool {
 	return err == nil && at.UnixMilli() < last
 }
 
-// readIndex reads which records of the file have answers that are long. Without an index all is read.
+// readIndex reads which long response records of the file can be skipped. Without an index none are.
 func (s *scan) readIndex() error {
 	final := strings.TrimSuffix(s.name, ".open")
 	stem, _, _ := strings.Cut(final, ".warc")
@@ -254,7 +254,7 @@ func (s *scan) readIndex() error {
 	return err
 }
 
-// skip is the length of the record at a place, if it need not be read.
+// skip returns the length of the record at an offset if it need not be read, else 0.
 func (s *scan) skip(at int64) int64 {
 	for len(s.skips) > 0 && s.skips[0].at < at {
 		s.skips = s.skips[1:]
@@ -265,9 +265,9 @@ func (s *scan) skip(at int64) int64 {
 	return 0
 }
 
-const maxDecoded = 32 << 20 // bytes of a page that are read for the words of its links
+const maxDecoded = 32 << 20 // bytes of a page that are read for anchor texts
 
-// texts are the words of a page's links by URL, as far as its record has them.
+// texts maps URLs to the anchor texts of a page's links, if its record exists.
 func (f *Finder) texts(p *pageLinks) map[string]string {
 	texts := map[string]string{}
 	if p.src == nil || p.responseAt < 0 {
@@ -287,9 +287,9 @@ func (f *Finder) texts(p *pageLinks) map[string]string {
 		return texts
 	}
 	defer answer.Body.Close()
-	body, _ := io.ReadAll(answer.Body) // what there is of it will do
+	body, _ := io.ReadAll(answer.Body) // use the part that could be read
 	resp := &page.Response{URL: p.url, Status: answer.StatusCode, Header: answer.Header, Payload: body, Body: body}
-	_ = fetch.Decode(resp, maxDecoded) // the same
+	_ = fetch.Decode(resp, maxDecoded) // use the part that could be decoded
 	var pg page.Page
 	if err := parse.New(parse.Config{AnchorText: true}).Parse(resp, &pg); err != nil {
 		return texts

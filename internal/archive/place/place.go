@@ -21,52 +21,51 @@ import (
 	"time"
 )
 
-// A Place keeps files. Its methods may be called by many goroutines at once.
+// A Place is a storage location. Its methods are safe for concurrent use.
 //
-// A name is a path relative to the place, its elements separated by slashes ("crawler_de/doc/part-00000"), as
-// [ValidName] has it. "" is the place itself, where a folder is asked for. Folders are not made: they are there as soon
-// as a file is in them.
+// A name is a path relative to the location, with slashes ("crawler_de/doc/part-00000"); see [ValidName]. For methods
+// that accept a folder, "" is the location itself. Folders exist as soon as they contain a file and are not created.
 //
-// An error about a file that is not there is fs.ErrNotExist; it is an error of Open, Stat and Rename alone.
+// Open, Stat and Rename of a file that does not exist return fs.ErrNotExist; other methods do not.
 type Place interface {
-	// Open reads length bytes of a file from offset on, or all that is there from offset on if length is negative. Where
-	// the file has fewer bytes, the reader ends early.
+	// Open reads length bytes of a file from offset, or all bytes from offset if length is negative. If the file is
+	// shorter, the reader ends early.
 	Open(ctx context.Context, name string, offset, length int64) (io.ReadCloser, error)
-	// Create writes a file. It appears at the writer's Close and not before, durable, in place of what had that name.
+	// Create starts a file. It appears, durably, only when the writer is closed, and replaces any file with the same
+	// name.
 	Create(ctx context.Context, name string) (Writer, error)
-	// List returns what is directly in a folder, sorted by name; nothing if there is no such folder. Files that are being
-	// written are not among it.
+	// List returns the direct contents of a folder, sorted by name; nothing if the folder does not exist. Unfinished
+	// files are not listed.
 	List(ctx context.Context, dir string) ([]Info, error)
-	// Stat says what a name stands for.
+	// Stat describes a file or folder.
 	Stat(ctx context.Context, name string) (Info, error)
-	// Rename gives a file another name, in whatever folder, in place of what has that name. It is atomic for a reader of
-	// the new name: it finds the old file or the new.
+	// Rename renames a file, also to another folder, and replaces any file with the new name. Readers of the new name
+	// see either the old or the new file.
 	Rename(ctx context.Context, from, to string) error
-	// Remove removes a file, or a folder with all that is in it, files that are being written included. It is no error
-	// if there is neither.
+	// Remove removes a file, or a folder with its contents, also unfinished files. It is no error if there is neither.
 	Remove(ctx context.Context, name string) error
-	// URL is the place's own URL; with a name joined to it, that of a file.
+	// URL returns the location's URL. Joined with a name, it is the URL of a file.
 	URL() string
 }
 
-// A Writer writes a file. One goroutine uses it.
+// A Writer writes a file. It is not safe for concurrent use.
 type Writer interface {
 	io.Writer
-	// Close makes the file appear. After an error it does not, whether of Close or of an earlier Write.
+	// Close makes the file appear. After an error of Close or of an earlier Write, the file does not appear.
 	Close() error
-	// Abort drops what was written. After Close it does nothing, so that it can be deferred.
+	// Abort discards the file. After Close it does nothing, so that it can be deferred.
 	Abort()
 }
 
-// An Info is what a place says of a file or folder.
+// An Info describes a file or folder.
 type Info struct {
-	Name     string // the last element of its path
+	Name     string // last element of the path
 	Size     int64  // bytes; 0 for a folder
 	Modified time.Time
 	IsDir    bool
 }
 
-// InfoOf is what a place says of a file of a file system.
+// InfoOf converts the description of a file system.
 func InfoOf(info fs.FileInfo) Info {
 	i := Info{Name: info.Name(), Modified: info.ModTime(), IsDir: info.IsDir()}
 	if !i.IsDir {
@@ -75,8 +74,8 @@ func InfoOf(info fs.FileInfo) Info {
 	return i
 }
 
-// ValidName reports why a name cannot be that of a file: an error that is fs.ErrInvalid. Elements do not begin with a
-// dot: such names are a place's own, for files that are being written.
+// ValidName returns an error that is fs.ErrInvalid if a name is not valid for a file. Path elements must not begin with
+// a dot: such names are reserved for unfinished files.
 func ValidName(name string) error {
 	for element := range strings.SplitSeq(name, "/") {
 		if element == "" || element[0] == '.' || strings.ContainsAny(element, "\x00\\") {
@@ -86,8 +85,8 @@ func ValidName(name string) error {
 	return nil
 }
 
-// Walk calls f with every file in a folder and in those below it, in the order of their names within each folder. The
-// name is relative to the place.
+// Walk calls f with every file below a folder, in order of names within each folder. The name is relative to the
+// location.
 func Walk(ctx context.Context, p Place, dir string, f func(name string, info Info) error) error {
 	all, err := p.List(ctx, dir)
 	if err != nil {
@@ -107,7 +106,7 @@ func Walk(ctx context.Context, p Place, dir string, f func(name string, info Inf
 	return nil
 }
 
-// ReadFile reads a whole file that is small.
+// ReadFile reads a small file.
 func ReadFile(ctx context.Context, p Place, name string) ([]byte, error) {
 	r, err := p.Open(ctx, name, 0, -1)
 	if err != nil {
@@ -117,7 +116,7 @@ func ReadFile(ctx context.Context, p Place, name string) ([]byte, error) {
 	return data, errors.Join(err, r.Close())
 }
 
-// WriteFile writes a whole file that is small.
+// WriteFile writes a small file.
 func WriteFile(ctx context.Context, p Place, name string, data []byte) error {
 	w, err := p.Create(ctx, name)
 	if err != nil {
@@ -130,31 +129,33 @@ func WriteFile(ctx context.Context, p Place, name string, data []byte) error {
 	return w.Close()
 }
 
-// A Locker is a place that can keep others out.
+// A Locker is a location with locks.
 type Locker interface {
-	// Lock takes the lock of a name, or fails at once with an error that is [ErrLocked] and says who has it as far as
-	// that is known. A process that dies loses its locks.
+	// Lock acquires the lock of a name. If another process has it, Lock fails at once with [ErrLocked] and, if known,
+	// the holder. A process that dies loses its locks.
 	Lock(ctx context.Context, name string) (unlock func() error, err error)
 }
 
-// ErrLocked is the error of a lock that another process has.
+// ErrLocked means that another process has the lock.
 var ErrLocked = errors.New("in use by another process")
 
-// An Uploader is a place that takes files which are whole elsewhere, and goes on with one that was cut off.
+// An Uploader is a location that can upload an existing file, and continue an interrupted upload.
 type Uploader interface {
-	// Upload writes a file of size bytes with a SHA-256. It appears under its name whole, or not at all: if src turns out
-	// to be something else, the error is [ErrDigest]. After another error, or a crash, the same call goes on as far as the
-	// place can; where the file is there already, it may find that and do nothing. One process at a time uploads a name.
+	// Upload writes a file of size bytes with a SHA-256. The file appears complete or not at all. If src has other
+	// content, the error is [ErrDigest]. After another error or a crash, the same call continues if the location
+	// supports it. If the file exists already, Upload may detect that and do nothing. Only one process may upload a
+	// name at a time.
 	Upload(ctx context.Context, name string, src io.ReaderAt, size int64, sum [sha256.Size]byte) error
 }
 
-// A Prompter is a place that tries for long what fails, and can be had as one that soon says so.
+// A FastFailer is a location that retries failures for a long time, and has a variant that fails fast.
 type FastFailer interface {
-	// FailFast is the same place, for who tries again by himself and tells people meanwhile. It is closed with the other.
+	// FailFast returns the same location for callers that retry and report failures themselves. Closing the original
+	// closes it too.
 	FailFast() Place
 }
 
-// FailFast is a place that soon says that it fails.
+// FailFast returns the fast-failing variant of p, or p if it is not a [FastFailer].
 func FailFast(p Place) Place {
 	if patient, is := p.(FastFailer); is {
 		return patient.FailFast()
@@ -162,13 +163,13 @@ func FailFast(p Place) Place {
 	return p
 }
 
-// An Asker is a place behind a server that is asked for nothing before it is used.
+// A Prober is a location on a server that is not contacted when the location is created.
 type Prober interface {
-	// Probe asks once whether the place is there, so that what is wrong with its URL or the credentials is known.
+	// Probe checks once that the location exists, so that a wrong URL or wrong credentials are detected.
 	Probe(ctx context.Context) error
 }
 
-// Probe asks a place that is an [Asker] whether it is there; any other is.
+// Probe calls Probe of a [Prober], and does nothing for other locations.
 func Probe(ctx context.Context, p Place) error {
 	if a, is := p.(Prober); is {
 		return a.Probe(ctx)
@@ -176,16 +177,15 @@ func Probe(ctx context.Context, p Place) error {
 	return nil
 }
 
-// Transient marks an error of a place as one that may be over later, though nobody changes what was asked for: its server
-// is not reached, is busy, or takes nothing yet.
+// Transient marks an error as possibly temporary, without a change of the request: the server is unreachable or busy.
 func Transient(err error) error { return &transientError{err} }
 
 type transientError struct{ error }
 
 func (p *transientError) Unwrap() error { return p.error }
 
-// IsTransient reports whether an error of a place may be over later: it was marked as [Passing], says that there is no room,
-// or comes from a folder whose server is away.
+// IsTransient reports whether an error may be temporary: it is marked as [Transient], means that there is no space, or
+// comes from a folder whose server is unreachable.
 func IsTransient(err error) bool {
 	if _, is := errors.AsType[*transientError](err); is {
 		return true
@@ -194,18 +194,18 @@ func IsTransient(err error) bool {
 		syscall.EHOSTDOWN, syscall.EHOSTUNREACH}, func(e error) bool { return errors.Is(err, e) })
 }
 
-// ErrDigest is the error of a file that has another digest than was said.
-var ErrDigest = errors.New("its bytes are others: the SHA-256 is not the one that was said")
+// ErrDigest means that a file does not have the expected digest.
+var ErrDigest = errors.New("content does not match its SHA-256")
 
-// CheckDigest holds what was read against what was said: the error is [ErrDigest].
+// CheckDigest returns [ErrDigest] if the digest of the bytes read is not the expected one.
 func CheckDigest(read hash.Hash, said [sha256.Size]byte) error {
 	if sum := read.Sum(nil); [sha256.Size]byte(sum) != said {
-		return fmt.Errorf("%w: %x is, %x was said", ErrDigest, sum, said)
+		return fmt.Errorf("%w: it has %x, want %x", ErrDigest, sum, said)
 	}
 	return nil
 }
 
-// Upload is the Upload of an [Uploader], and has the same to say of any other place, where it begins anew each time.
+// Upload calls Upload of an [Uploader]. For other locations it does the same, but starts over each time.
 func Upload(ctx context.Context, p Place, name string, src io.ReaderAt, size int64, sum [sha256.Size]byte) error {
 	if u, is := p.(Uploader); is {
 		return u.Upload(ctx, name, src, size, sum)
@@ -219,7 +219,7 @@ func Upload(ctx context.Context, p Place, name string, src io.ReaderAt, size int
 	in := NewContextReader(ctx, io.NewSectionReader(src, 0, size))
 	n, err := io.Copy(io.MultiWriter(w, digest), in)
 	if err == nil && n < size {
-		err = fmt.Errorf("it ends at byte %d: %w", n, io.ErrUnexpectedEOF)
+		err = fmt.Errorf("file ends at byte %d: %w", n, io.ErrUnexpectedEOF)
 	}
 	if err == nil {
 		err = CheckDigest(digest, sum)
@@ -230,7 +230,7 @@ func Upload(ctx context.Context, p Place, name string, src io.ReaderAt, size int
 	return w.Close()
 }
 
-// NewContextReader is a reader whose reads fail once the context has ended.
+// NewContextReader returns a reader whose reads fail after the context has ended.
 func NewContextReader(ctx context.Context, r io.Reader) io.Reader { return &contextReader{ctx, r} }
 
 type contextReader struct {

@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// resumeTries is how often a read is begun anew where it stands, without a byte read in between.
+// resumeTries limits the tries of a read without progress.
 const resumeTries = 6
 
-// A Resumed is a reader of a part of a file that opens the file again, where it stands, when a read has failed.
+// A ResumingReader reads a part of a file, and opens the file again at the current offset when a read has failed.
 type ResumingReader struct {
 	Ctx     context.Context
-	At, End int64         // in the file
-	Pause   time.Duration // before it is opened again; then twice as long
+	At, End int64         // offsets in the file
+	Pause   time.Duration // before the first retry; doubles each time
 	// Reopen opens the file at At.
 	Reopen func() (io.ReadCloser, error)
-	// Check looks at what was read, which At is behind; nil: nothing does. Its error ends the reader.
+	// Check is called with the bytes just read, which end at At; may be nil. Its error ends the reader.
 	Check func(b []byte) error
-	// IsPermanent reports whether it is of no use to try again after an error.
+	// IsPermanent reports whether retrying after an error is useless.
 	IsPermanent func(err error) bool
-	// Explain makes the error that Read returns.
+	// Explain converts the error that Read returns.
 	Explain func(err error) error
 
 	Body   io.ReadCloser // nil: not open
@@ -49,7 +49,7 @@ func (r *ResumingReader) Read(b []byte) (int, error) {
 			return n, nil
 		}
 		if errors.Is(err, io.EOF) {
-			err = io.ErrUnexpectedEOF // it was longer when it was opened
+			err = io.ErrUnexpectedEOF // the file has become shorter
 		}
 		if try == resumeTries || r.Ctx.Err() != nil || r.IsPermanent(err) {
 			return 0, r.Explain(err)
@@ -60,7 +60,7 @@ func (r *ResumingReader) Read(b []byte) (int, error) {
 	}
 }
 
-// read reads once, and gives the body up when that fails.
+// read reads once, and closes Body after an error.
 func (r *ResumingReader) read(b []byte) (int, error) {
 	if err := r.Ctx.Err(); err != nil {
 		return 0, err
@@ -80,7 +80,7 @@ func (r *ResumingReader) read(b []byte) (int, error) {
 	return n, err
 }
 
-// Close lets go of the file.
+// Close closes the file.
 func (r *ResumingReader) Close() error {
 	r.closed = true
 	body := r.Body
@@ -90,7 +90,7 @@ func (r *ResumingReader) Close() error {
 	return body.Close()
 }
 
-// Sleep waits, unless the context ends before.
+// Sleep waits for a duration or until the context ends.
 func Sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

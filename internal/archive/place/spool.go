@@ -7,16 +7,16 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// A Spool is a Writer that keeps what is written on this machine until it is closed.
+// A Spool is a Writer that buffers a file locally until it is closed.
 type Spool struct {
 	data  *vfs.Spool // nil once closed or aborted
 	also  io.Writer
 	store func(data *vfs.Spool) error
-	err   error // the first of Write
+	err   error // first error of Write
 }
 
-// NewSpool returns a writer to data, whose Close calls store. What is written also goes to another writer, which never
-// fails, such as a hash. The data is freed then.
+// NewSpool returns a writer to data, whose Close calls store and then frees data. Bytes are also written to also, which
+// must not fail, such as a hash.
 func NewSpool(data *vfs.Spool, also io.Writer, store func(data *vfs.Spool) error) *Spool {
 	return &Spool{data: data, also: also, store: store}
 }
@@ -33,7 +33,7 @@ func (s *Spool) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Close stores what was written, unless a Write has failed.
+// Close stores the file, unless a Write has failed.
 func (s *Spool) Close() error {
 	if s.data == nil {
 		return fs.ErrClosed
@@ -45,7 +45,7 @@ func (s *Spool) Close() error {
 	return s.store(s.data)
 }
 
-// Abort drops what was written.
+// Abort discards the file.
 func (s *Spool) Abort() {
 	if s.data != nil {
 		s.data.Free()

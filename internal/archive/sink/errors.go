@@ -16,11 +16,11 @@ type temporaryError struct{ error }
 
 func (t *temporaryError) Unwrap() error { return t.error }
 
-// Temporary marks an error that may be over when the same is done again.
+// Temporary marks an error as temporary: a retry may succeed.
 func Temporary(err error) error { return &temporaryError{err} }
 
-// IsTemporary reports whether an error may be over when the same is done again: one that is marked so, or that says
-// that a server was not reached or went away.
+// IsTemporary reports whether a retry may succeed: the error is marked as temporary, or means that a server is
+// unreachable or closed the connection.
 func IsTemporary(err error) bool {
 	if _, is := errors.AsType[*permanentError](err); is {
 		return false
@@ -32,7 +32,7 @@ func IsTemporary(err error) bool {
 	return is
 }
 
-// Redact is a sink's URL without its password.
+// Redact returns a sink's URL without its password.
 func Redact(at string) string {
 	if u, err := url.Parse(at); err == nil {
 		return RedactURL(u)
@@ -43,7 +43,7 @@ func Redact(at string) string {
 	return at
 }
 
-// RedactURL is a URL without its passwords: the user's, and those among its parameters.
+// RedactURL returns a URL without passwords: that of the user and those in parameters.
 func RedactURL(u *url.URL) string {
 	query, secret := u.Query(), false
 	for name := range query {
@@ -60,7 +60,7 @@ func RedactURL(u *url.URL) string {
 	return u.Redacted()
 }
 
-// Parse reads a sink's URL. What is wrong with it is an error of usage, without the password that it may have.
+// Parse parses a sink's URL. Its error is a usage error, and does not contain the password.
 func Parse(at string) (*url.URL, error) {
 	u, err := url.Parse(at)
 	if err != nil {
@@ -72,29 +72,29 @@ func Parse(at string) (*url.URL, error) {
 	return u, nil
 }
 
-// Pauses between tries grow by a half, from the first to the longest.
+// Pauses between tries grow by half, from the first to the longest.
 const (
 	firstPause   = 250 * time.Millisecond
 	longestPause = 30 * time.Second
 )
 
-// A Retry puts a batch until it is there.
+// A Retry puts batches, with retries.
 type Retry struct {
 	Sink
-	Wait func(context.Context, time.Duration) error // returns after a time, or with the context's error
+	Wait func(context.Context, time.Duration) error // waits, or returns the context's error
 	Now  func() time.Time
-	// MaxTime is how long a batch is tried; 0 is without end.
+	// MaxTime limits the time for a batch; 0 is no limit.
 	MaxTime time.Duration
-	// Failed is told of each failure that a pause follows; nil: nobody is.
+	// Failed is called before the pause after each failure; may be nil.
 	Failed func(err error, pause time.Duration)
 }
 
-// Put is Sink's. Only errors that may be over are tried again.
+// Put puts a batch. It retries only after temporary errors.
 func (r *Retry) Put(ctx context.Context, batch []Record) error {
 	return r.Do(ctx, func() error { return r.Sink.Put(ctx, batch) })
 }
 
-// Do does something until it goes well.
+// Do calls f until it succeeds.
 func (r *Retry) Do(ctx context.Context, f func() error) error {
 	begin := r.Now()
 	for pause := firstPause; ; pause = min(pause+pause/2, longestPause) {
@@ -114,7 +114,7 @@ func (r *Retry) Do(ctx context.Context, f func() error) error {
 	}
 }
 
-// Sleep waits by the system's clock.
+// Sleep waits in real time.
 func Sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

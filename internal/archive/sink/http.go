@@ -15,29 +15,29 @@ import (
 	"kumo/internal/base/advice"
 )
 
-// An HTTP is a server that takes records by HTTP.
+// An HTTP is a client of a server that receives records over HTTP.
 type HTTP struct {
-	At     string // for people
+	At     string // URL for messages
 	hints  Hints
 	server string
 	user   *url.Userinfo
 	client *http.Client
 }
 
-// Hints are what a kind of server is called, and what is to be done where it refuses something.
+// Hints has the name of a kind of server, and advice for its errors.
 type Hints struct {
-	Name    string // as in "is it OpenSearch that is running there?"
-	Port    string // if the URL has none
-	Login   string // it wants to know who asks
-	Rights  string // it does not permit it
-	Missing string // there is no such thing any more
-	Other   string // it refuses what it is given
+	Name    string // name in advice
+	Port    string // default port
+	Login   string // advice for a missing login
+	Rights  string // advice for missing permissions
+	Missing string // advice for a missing table or index
+	Other   string // advice for other errors
 }
 
-// Forms of what is sent, and of answers.
+// Media types of requests and responses.
 const (
 	JSON  = "application/json"
-	Lines = "application/x-ndjson" // to which the answer is JSON
+	Lines = "application/x-ndjson" // the response is JSON
 )
 
 const (
@@ -45,8 +45,8 @@ const (
 	idleTimeout = time.Minute
 )
 
-// NewHTTP is the server of a sink's URL, SCHEME://USER:PASSWORD@HOST:PORT/... or SCHEME+https://...?ca=FILE. Of a
-// request and its answer it waits for so long.
+// NewHTTP returns a client for a sink's URL, SCHEME://USER:PASSWORD@HOST:PORT/... or SCHEME+https://...?ca=FILE.
+// timeout limits a request with its response.
 func NewHTTP(at *url.URL, timeout time.Duration, words Hints) (*HTTP, error) {
 	h := &HTTP{At: RedactURL(at), hints: words, user: at.User}
 	scheme, isTLS := "http://", strings.HasSuffix(at.Scheme, "+https")
@@ -72,26 +72,26 @@ func NewHTTP(at *url.URL, timeout time.Duration, words Hints) (*HTTP, error) {
 	return h, nil
 }
 
-// An Answer is an error: what a server says that refuses something.
+// A StatusError is an error response of the server.
 type StatusError struct {
 	Status int
-	Text   string // "" if it says nothing in words
+	Text   string // "" if the response has no message
 	Body   []byte
 }
 
 func (a *StatusError) Error() string {
 	if a.Text == "" {
-		return fmt.Sprintf("it answers %d", a.Status)
+		return fmt.Sprintf("HTTP status %d", a.Status)
 	}
-	return fmt.Sprintf("it answers %d: %s", a.Status, a.Text)
+	return fmt.Sprintf("HTTP status %d: %s", a.Status, a.Text)
 }
 
-// IsBusy reports whether the server has too much to do, or something in front of it is not there.
+// IsBusy reports whether the server is overloaded, or a proxy cannot reach it.
 func (a *StatusError) IsBusy() bool {
 	return a.Status == http.StatusTooManyRequests || a.Status/100 == 5 || a.Status == http.StatusRequestTimeout
 }
 
-// Do asks the server for something in a form, and returns a good answer.
+// Do sends a request with a body of the media type form, and returns the body and header of a successful response.
 func (h *HTTP) Do(ctx context.Context, method, path, form string, body []byte) ([]byte, http.Header, error) {
 	req, err := http.NewRequestWithContext(ctx, method, h.server+path, bytes.NewReader(body))
 	if err != nil {
@@ -125,19 +125,19 @@ func (h *HTTP) Do(ctx context.Context, method, path, form string, body []byte) (
 	return data, resp.Header, nil
 }
 
-// firstLine is what an answer says in short: the rest is a trace.
+// firstLine returns the first line of an error message; the rest is a stack trace.
 func firstLine(data []byte) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(strings.ToValidUTF8(string(data[:min(len(data), 2000)]), "")), "\n")
 	return strings.TrimSpace(line[:min(len(line), 300)])
 }
 
-// Close lets go of the server.
+// Close closes idle connections.
 func (h *HTTP) Close() error {
 	h.client.CloseIdleConnections()
 	return nil
 }
 
-// Explain says what went wrong with what, whether it may be over, and what to do.
+// Explain adds to an error what failed, whether it is temporary, and how to fix it.
 func (h *HTTP) Explain(doing string, err error) error {
 	said := fmt.Errorf("%s %s: %w", doing, h.At, err)
 	if do := TLSAdvice(err); do != "" {
@@ -146,7 +146,7 @@ func (h *HTTP) Explain(doing string, err error) error {
 	a, is := errors.AsType[*StatusError](err)
 	switch {
 	case !is && IsTemporary(err):
-		return Temporary(advice.With(said, "is "+h.hints.Name+" running there, with http or (+https) https, and may this "+
+		return Temporary(advice.With(said, "is "+h.hints.Name+" running there, with http or (+https) https, and can this "+
 			"machine reach it?"))
 	case !is:
 		return advice.With(said, "is it "+h.hints.Name+" that is running there?")

@@ -21,12 +21,12 @@ import (
 	"unicode/utf8"
 )
 
-// A Record is what a crawl knows of a URL's newest answer. Its members are those of pages.jsonl, text.jsonl and
-// fields.jsonl. What is too long for a server is cut, and Cut says so.
+// A Record has the data of a URL's newest response, as in pages.jsonl, text.jsonl and fields.jsonl. Texts that are too
+// long for a server are cut, and Cut is set.
 type Record struct {
 	URL         string    `json:"url"`
 	Status      int       `json:"status"`
-	Time        time.Time `json:"time"` // of the visit, in whole seconds, in UTC: the record's version
+	Time        time.Time `json:"time"` // of the visit, in whole seconds, in UTC; also the version of the record
 	Type        string    `json:"type,omitempty"`
 	Charset     string    `json:"charset,omitempty"`
 	Lang        string    `json:"lang,omitempty"`
@@ -39,36 +39,36 @@ type Record struct {
 	Links       int       `json:"links"`
 	Truncated   string    `json:"truncated,omitempty"`
 	Host        string    `json:"host"`
-	Depth       int       `json:"depth"` // -1 if it is not known
+	Depth       int       `json:"depth"` // -1 if unknown
 	NoIndex     bool      `json:"noindex,omitempty"`
 	Headline    string    `json:"headline,omitempty"`
 	Author      string    `json:"author,omitempty"`
 	Published   string    `json:"published,omitempty"`
 	Text        string    `json:"text,omitempty"`   // the main text
-	Fields      []Fields  `json:"fields,omitempty"` // that rules have made of the page
-	Cut         bool      `json:"cut,omitempty"`    // a text or fields were longer than a record can have
-	// where its line begins in pages.jsonl; of a sink on this machine alone
+	Fields      []Fields  `json:"fields,omitempty"` // extracted from the page by rules
+	Cut         bool      `json:"cut,omitempty"`    // a text or fields were cut
+	// Line is the offset of the page's line in pages.jsonl. Only local sinks use it.
 	Line int64 `json:"-"`
 }
 
-// Fields are a record that a rule has made of a page.
+// Fields are a record that a rule extracted from a page.
 type Fields struct {
 	Rule   string          `json:"rule"`
-	Values json.RawMessage `json:"values"` // an object
+	Values json.RawMessage `json:"values"` // JSON object
 }
 
-// What a record has at most, so that it goes into one message of any server as these are set up by default.
+// Limits of a record, so that it fits into one message of any server with default settings.
 const (
 	MaxText   = 256 << 10 // bytes of the main text
 	MaxFields = 128 << 10 // bytes of all fields
-	maxWord   = 8 << 10   // bytes of each other text
-	maxID     = 512       // bytes, which is OpenSearch's limit
+	maxWord   = 8 << 10   // bytes of any other text
+	maxID     = 512       // bytes; limit of OpenSearch
 )
 
-// ID is what the record is called where a name's length is limited: its URL, or of a long one a part and its SHA-256.
+// ID returns an identifier of limited length: the URL, or for a long one a prefix and its SHA-256.
 func (r *Record) ID() string { return ID(r.URL) }
 
-// ID is what a URL's record is called.
+// ID returns the identifier of a URL's record.
 func ID(url string) string {
 	if len(url) <= maxID {
 		return url
@@ -77,8 +77,8 @@ func ID(url string) string {
 	return strings.ToValidUTF8(url[:maxID-80], "") + "#sha256:" + hex.EncodeToString(sum[:])
 }
 
-// Fit makes the record one that every server takes: its time in whole seconds, its texts valid UTF-8 without
-// control characters, and no longer than a record can have.
+// Fit converts the record to a form that every server accepts: time in whole seconds, texts valid UTF-8 without control
+// characters and within the limits.
 func (r *Record) Fit() {
 	r.Time = r.Time.UTC().Truncate(time.Second)
 	for _, s := range []*string{&r.Type, &r.Charset, &r.Lang, &r.Title, &r.H1, &r.Description, &r.Canonical, &r.Digest,
@@ -101,7 +101,7 @@ func (r *Record) Fit() {
 
 func (r *Record) fit(s *string, most int) {
 	*s = strings.ToValidUTF8(*s, "\uFFFD")
-	if strings.IndexFunc(*s, isControl) >= 0 { // which no database wants, or JSON has in six bytes
+	if strings.IndexFunc(*s, isControl) >= 0 { // databases reject them, and JSON needs six bytes for each
 		*s = strings.Map(func(c rune) rune {
 			if isControl(c) {
 				return ' '
@@ -120,7 +120,7 @@ func (r *Record) fit(s *string, most int) {
 
 func isControl(c rune) bool { return unicode.IsControl(c) && c != '\n' && c != '\t' }
 
-// Size is about how many bytes the record has.
+// Size returns the approximate size of the record in bytes.
 func (r *Record) Size() int {
 	n := 512 + len(r.URL) + len(r.Title) + len(r.H1) + len(r.Description) + len(r.Canonical) + len(r.Headline) +
 		len(r.Text)
@@ -130,35 +130,36 @@ func (r *Record) Size() int {
 	return n
 }
 
-// A Sink is a server that takes records, reached and ready for them: what they go into is there, or was made. One
-// goroutine uses it.
+// A Sink is a connection to a server that stores records, whose table, topic or index exists. It is not safe for
+// concurrent use.
 type Sink interface {
-	// Put hands over a batch whose records were made to Fit. When it returns nil, the server has all of them for good,
-	// each once. After an error some may be there; the batch may be put again.
+	// Put stores a batch of records, to which Fit was applied. When it returns nil, all of them are stored durably,
+	// each once. After an error some may be stored; the batch can be put again.
 	Put(ctx context.Context, batch []Record) error
-	// Flush makes visible to who asks the server what was put.
+	// Flush makes the records visible to readers of the server.
 	Flush(ctx context.Context) error
-	// Close lets go of the server.
+	// Close closes the connection.
 	Close() error
 }
 
-// ErrDataLost is what a sink says that has lost what it had: all is to be sent again, from the beginning.
-var ErrDataLost = errors.New("what was there is lost")
+// ErrDataLost means that a sink has lost its content: all records must be sent again.
+var ErrDataLost = errors.New("the sink's content was lost")
 
-// A Lister is a Sink that can say what it has.
+// A Lister is a Sink that can list its records.
 type Lister interface {
-	// Each calls f with the URL and the version of all records that were put and flushed, in any order. One that is kept
-	// in several versions may come several times.
+	// Each calls f with the URL and the version of all records that were put and flushed, in any order. It may call f
+	// several times for a URL of which several versions are stored.
 	Each(ctx context.Context, f func(url string, version time.Time) error) error
 }
 
-// Batch bounds what is put at once.
+// Limits of a batch.
 const (
 	BatchRecords = 500
 	BatchBytes   = 4 << 20
 )
 
-// Newest leaves of the records with one id the newest, the last of equals, where its first one was.
+// Newest returns the batch without older records of the same URL. Of equally old ones it keeps the last. The result
+// keeps the order of the first records.
 func Newest(batch []Record) []Record {
 	at := make(map[string]int, len(batch))
 	some := make([]Record, 0, len(batch))

@@ -43,7 +43,7 @@ func TestPasswordsAreHidden(t *testing.T) {
 	}
 }
 
-// A clock that waits at once.
+// A clock waits without delay.
 type clock struct {
 	now    time.Time
 	pauses []time.Duration

@@ -11,11 +11,11 @@ import (
 	"kumo/internal/base/advice"
 )
 
-// caKey is the parameter of a URL that names a file of certificates.
+// caKey is the URL parameter with a file of certificates.
 const caKey = "ca"
 
-// TLS is how a sink's server is trusted: by the machine's own certificates of authorities, or those of the file that
-// ?ca= names, in PEM. It takes the parameter out of the URL's query. It is nil without TLS.
+// TLS returns the TLS configuration of a sink's URL; nil without TLS. It trusts the machine's certificate authorities,
+// or those of the PEM file ?ca=, and removes this parameter from the URL.
 func TLS(at *url.URL, is bool) (*tls.Config, error) {
 	query := at.Query()
 	file := query.Get(caKey)
@@ -26,7 +26,7 @@ func TLS(at *url.URL, is bool) (*tls.Config, error) {
 		}
 		return nil, nil
 	case !is:
-		return nil, advice.Usage("%s: ?ca= is for TLS: say %s+https, or kafka+tls", RedactURL(at), at.Scheme)
+		return nil, advice.Usage("%s: ?ca= requires TLS: use %s+https or kafka+tls", RedactURL(at), at.Scheme)
 	}
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -34,19 +34,19 @@ func TLS(at *url.URL, is bool) (*tls.Config, error) {
 	}
 	trusted := x509.NewCertPool()
 	if !trusted.AppendCertsFromPEM(data) {
-		return nil, advice.Usage("%s: ?ca=: %s has no certificate in PEM", RedactURL(at), file)
+		return nil, advice.Usage("%s: ?ca=: %s has no PEM certificate", RedactURL(at), file)
 	}
 	return &tls.Config{RootCAs: trusted}, nil
 }
 
-// QueryWithoutTLS is a URL's query without what TLS reads.
+// QueryWithoutTLS returns a URL's query without the parameters of TLS.
 func QueryWithoutTLS(at *url.URL) url.Values {
 	query := at.Query()
 	query.Del(caKey)
 	return query
 }
 
-// TLSAdvice says what to do about an error of TLS: "" if it is none.
+// TLSAdvice returns how to fix an error of TLS; "" for other errors.
 func TLSAdvice(err error) string {
 	_, unknown := errors.AsType[x509.UnknownAuthorityError](err)
 	_, name := errors.AsType[x509.HostnameError](err)
@@ -55,15 +55,15 @@ func TLSAdvice(err error) string {
 	_, alert := errors.AsType[tls.AlertError](err)
 	switch {
 	case unknown:
-		return "name a file with the certificates of the authority that has signed the server's: ?ca=FILE"
+		return "set ?ca=FILE to the certificates of the authority that signed the server's"
 	case name:
-		return "reach the server by a name that is in its certificate"
+		return "use a host name that is in the server's certificate"
 	case invalid:
-		return "let the server have a certificate that is valid, and set this machine's clock"
+		return "install a valid certificate on the server, and set this machine's clock"
 	case record, errors.Is(err, http.ErrSchemeMismatch):
-		return "the server speaks no TLS there: leave out what stands behind the + in the URL, or name another port"
+		return "the server does not use TLS there: remove the + and what follows from the scheme, or use another port"
 	case alert:
-		return "the server does not agree to this kind of TLS: see its log"
+		return "the server rejects this kind of TLS: see its log"
 	}
 	return ""
 }
@@ -72,5 +72,5 @@ type permanentError struct{ error }
 
 func (l *permanentError) Unwrap() error { return l.error }
 
-// Permanent marks an error that is not over when the same is done again, whatever it is made of.
+// Permanent marks an error as permanent: a retry fails again, whatever the error wraps.
 func Permanent(err error) error { return &permanentError{err} }

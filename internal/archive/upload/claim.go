@@ -16,19 +16,20 @@ import (
 	"kumo/internal/base/advice"
 )
 
-// ErrInUse is a place that is another crawl's.
+// ErrInUse means that a location belongs to another crawl.
 var ErrInUse = errors.New("is used by")
 
-// ErrRefused is a place that turned out, when it could be reached at last, not to be for this crawl.
-var ErrRefused = errors.New("the place is not for this crawl")
+// ErrRefused means that a location that was unreachable at the start turned out not to be usable for this crawl.
+var ErrRefused = errors.New("the place cannot be used for this crawl")
 
-// ErrRelocatable says of such an end that the folder, whose place never was the crawl's, may have another one.
-var ErrRelocatable = errors.New("the folder may have another place")
+// ErrRelocatable is wrapped together with ErrRefused if nothing was uploaded, so that the folder can use another
+// location.
+var ErrRelocatable = errors.New("the crawl can use another place")
 
-// A refusal is such an error. It is no usage error: the crawl has started.
+// A refusedError wraps such an error. It is not a usage error, because the crawl has started.
 type refusedError struct {
 	why  error
-	free bool // the place never was the crawl's
+	free bool // the location never was the crawl's
 }
 
 func (r *refusedError) Error() string { return r.why.Error() }
@@ -37,14 +38,14 @@ func (r *refusedError) Is(target error) bool {
 	return target == ErrRefused || target == ErrRelocatable && r.free || target == ErrInUse && errors.Is(r.why, ErrInUse)
 }
 
-// CheckHere checks whether a place can be the crawl's, by its folder alone.
+// CheckHere checks whether a location can be used for the crawl, without contacting it.
 func CheckHere(cfg Config) error {
 	_, err := (&claim{cfg: &cfg}).read()
 	return err
 }
 
-// Check checks whether a place can be the crawl's in a folder, and changes neither. Temporary errors (place.Passes) are
-// errors, too.
+// Check checks whether a location can be used for the crawl, and changes nothing. It also returns temporary errors
+// (place.IsTransient).
 func Check(ctx context.Context, cfg Config) error {
 	c := &claim{cfg: &cfg}
 	link, err := c.read()
@@ -54,22 +55,21 @@ func Check(ctx context.Context, cfg Config) error {
 	return c.compare(ctx, link)
 }
 
-// A claim guards the bond between the crawl's folder and its place: no two crawls use one place, nor does a copy of a
-// folder.
+// A claim guards the link between the crawl's folder and its location: two crawls, or copies of a folder, never use the
+// same location.
 //
-// It writes the folder's link and the place's mark. Invariants: the link is written first: a mark that no folder knows
-// would keep all crawls out. The mark is written only to a place that is empty or the crawl's own, and is read again
-// before each round of uploads.
+// It writes the folder's link and the location's mark. Invariants: the link is written first, because a mark without a
+// link would block all crawls. The mark is written only to a location that is empty or the crawl's own, and is read
+// again before each round of uploads.
 type claim struct {
 	cfg         *Config
 	link        *away.Link
 	mark        away.Mark
-	created     bool        // this process was the first to mark the place
-	established atomic.Bool // the place is the crawl's
+	created     bool        // this process wrote the location's first mark
+	established atomic.Bool // the location is the crawl's
 }
 
-// read reads the folder's link to its place; nil if there is none yet. A link to a place that has received nothing can
-// be replaced by one to another.
+// read reads the folder's link to its location; nil if there is none. The link can be replaced if nothing was uploaded.
 func (c *claim) read() (*away.Link, error) {
 	p, dir := c.cfg.Place, c.cfg.Dir
 	link, err := away.ReadLink(dir)
@@ -82,20 +82,20 @@ func (c *claim) read() (*away.Link, error) {
 	case c.cfg.Fresh, link.Pending && link.Place != p.URL():
 		return nil, nil
 	case link.Place != p.URL():
-		return nil, advice.Usage("the files of the crawl in %s go to %s, and not to %s: name another folder with --work",
-			dir, link.Place, p.URL())
+		return nil, advice.Usage("the files of the crawl in %s are uploaded to %s, not to %s: name another folder with "+
+			"--work", dir, link.Place, p.URL())
 	}
 	return link, nil
 }
 
-// establish makes the place the crawl's. Writing the mark shows that the place can be written to.
+// establish makes the location the crawl's. Writing the mark checks that the location is writable.
 func (c *claim) establish(ctx context.Context) error {
 	if l, is := c.cfg.Place.(place.Locker); is {
 		unlock, err := l.Lock(ctx, "crawl")
 		if err != nil {
 			return err
 		}
-		defer func() { _ = unlock() }() // it is lost with the process
+		defer func() { _ = unlock() }() // the lock ends with the process
 	}
 	if err := c.compare(ctx, c.link); err != nil {
 		return err
@@ -106,12 +106,12 @@ func (c *claim) establish(ctx context.Context) error {
 	mark := crawlMark(c.cfg, c.link)
 	mark.Open = true
 	if err := mark.Write(ctx, c.cfg.Place); err != nil {
-		return fmt.Errorf("the place %s cannot be written to: %w", c.cfg.Place.URL(), err)
+		return fmt.Errorf("cannot write to the place %s: %w", c.cfg.Place.URL(), err)
 	}
 	if c.link.Pending {
 		l := *c.link
 		l.Pending = false
-		if err := l.Write(c.cfg.Disk, c.cfg.Dir); err != nil { // it is tried again
+		if err := l.Write(c.cfg.Disk, c.cfg.Dir); err != nil { // the next call retries
 			return err
 		}
 		c.created, c.link = true, &l
@@ -121,7 +121,7 @@ func (c *claim) establish(ctx context.Context) error {
 	return nil
 }
 
-// writeLink writes the folder's link to its place, whether the place can be reached or not.
+// writeLink writes the folder's link to its location, even if the location is unreachable.
 func (c *claim) writeLink() error {
 	if c.link == nil {
 		c.link = &away.Link{Place: c.cfg.Place.URL(), ID: rand.Text(), Pending: true}
@@ -133,7 +133,7 @@ func (c *claim) writeLink() error {
 	return c.link.Write(c.cfg.Disk, c.cfg.Dir)
 }
 
-// establishLate makes a place the crawl's that could not be reached at the start.
+// establishLate is establish for a location that was unreachable at the start.
 func (c *claim) establishLate(ctx context.Context) error {
 	if c.established.Load() {
 		return nil
@@ -143,13 +143,13 @@ func (c *claim) establishLate(ctx context.Context) error {
 		err = c.establish(ctx)
 	}
 	if advice.IsUsage(err) {
-		return &refusedError{fmt.Errorf("%w; nothing is brought there", err), c.link.Pending}
+		return &refusedError{fmt.Errorf("%w; nothing is uploaded", err), c.link.Pending}
 	}
 	return err
 }
 
-// Release removes the mark from the place if this process was the first to write it: the crawl does not start. Run was
-// not called.
+// Release removes the mark from the location if this process was the first to write it. It is for a crawl that does not
+// start, and must not be called after Run.
 func (u *Uploader) Release(ctx context.Context) error { return u.claim.release(ctx) }
 
 func (c *claim) release(ctx context.Context) error {
@@ -161,34 +161,35 @@ func (c *claim) release(ctx context.Context) error {
 		err = c.cfg.Place.Remove(ctx, away.MarkName)
 	}
 	if err != nil {
-		return fmt.Errorf("the mark %s stays in the place %s: %w", away.MarkName, c.cfg.Place.URL(), err)
+		return fmt.Errorf("cannot remove the mark %s from the place %s: %w", away.MarkName, c.cfg.Place.URL(), err)
 	}
 	c.link.Pending = true
 	return c.link.Write(c.cfg.Disk, c.cfg.Dir)
 }
 
-// crawlMark is the mark of the crawl in this folder.
+// crawlMark returns the mark of the crawl in this folder.
 func crawlMark(cfg *Config, link *away.Link) away.Mark {
 	m := away.Mark{Crawl: cfg.Crawl, ID: link.ID, Folder: cfg.Dir, Time: time.Now().UTC().Truncate(time.Second)}
 	if dir, err := filepath.Abs(cfg.Dir); err == nil {
 		m.Folder = dir
 	}
-	m.Machine, _ = os.Hostname() // or it is nobody's
+	m.Machine, _ = os.Hostname() // may be empty
 	return m
 }
 
-// compare compares the folder's link, if there is one, with the place's mark.
+// compare checks the location's mark against the folder's link, if there is one.
 func (c *claim) compare(ctx context.Context, link *away.Link) error {
 	p, dir := c.cfg.Place, c.cfg.Dir
 	mark, err := away.ReadMark(ctx, p)
-	if errors.Is(err, away.ErrMarkUnreadable) && link != nil { // no other crawl would have been let in, if it was ours
+	// a damaged mark is ours: no other crawl could have claimed the location
+	if errors.Is(err, away.ErrMarkUnreadable) && link != nil {
 		if link.Pending {
 			return c.checkEmpty(ctx)
 		}
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("the place %s cannot be read: %w", p.URL(), err)
+		return fmt.Errorf("cannot read the place %s: %w", p.URL(), err)
 	}
 	switch {
 	case mark == nil && (link == nil || link.Pending):
@@ -200,14 +201,14 @@ func (c *claim) compare(ctx context.Context, link *away.Link) error {
 	}
 	if own := crawlMark(c.cfg, link); !own.SameCrawl(mark) && own.Machine == mark.Machine {
 		if other, err := away.ReadLink(mark.Folder); err == nil && other != nil && other.ID == link.ID {
-			return advice.Usage("the place %s %w %s, of which %s is a copy: go on with that, or remove it", p.URL(),
+			return advice.Usage("the place %s %w %s, of which %s is a copy: continue that crawl, or remove it", p.URL(),
 				ErrInUse, mark, dir)
 		}
 	}
 	return nil
 }
 
-// checkEmpty refuses a place with files that a crawl would write over.
+// checkEmpty returns an error if the location has files that a crawl would overwrite.
 func (c *claim) checkEmpty(ctx context.Context) error {
 	p := c.cfg.Place
 	for _, name := range append([]string{away.ManifestName}, c.cfg.Grow...) {
@@ -216,19 +217,19 @@ func (c *claim) checkEmpty(ctx context.Context) error {
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("the place %s cannot be read: %w", p.URL(), err)
+			return fmt.Errorf("cannot read the place %s: %w", p.URL(), err)
 		}
-		return advice.Usage("the place %s has a file %s, which a crawl would write over, and no crawl: name another", p.URL(),
+		return advice.Usage("the place %s has a file %s, which a crawl would overwrite, but no crawl: name another", p.URL(),
 			name)
 	}
 	warcs, err := p.List(ctx, "warc")
 	if err == nil && len(warcs) > 0 {
-		err = advice.Usage("the place %s has files in warc/, and no crawl: name another", p.URL())
+		err = advice.Usage("the place %s has files in warc/, but no crawl: name another", p.URL())
 	}
 	return err
 }
 
-// complete marks in the place that all files are there.
+// complete updates the mark when all files are uploaded.
 func (c *claim) complete(ctx context.Context) error {
 	if err := c.check(ctx); err != nil {
 		return err
@@ -237,16 +238,16 @@ func (c *claim) complete(ctx context.Context) error {
 	return c.mark.Write(ctx, c.cfg.Place)
 }
 
-// check checks that no other folder has taken the place over.
+// check checks that no other folder has claimed the location.
 func (c *claim) check(ctx context.Context) error {
 	m, err := away.ReadMark(ctx, c.cfg.Place)
 	switch {
-	case errors.Is(err, away.ErrMarkUnreadable), err == nil && m == nil: // somebody has removed it
+	case errors.Is(err, away.ErrMarkUnreadable), err == nil && m == nil: // the mark was removed or damaged
 		return c.mark.Write(ctx, c.cfg.Place)
 	case err != nil:
 		return err
 	case !m.SameCrawl(&c.mark):
-		return fmt.Errorf("the place %s %w %s now: nothing more is brought there", c.cfg.Place.URL(), ErrInUse, m)
+		return fmt.Errorf("the place %s %w %s now: nothing more is uploaded", c.cfg.Place.URL(), ErrInUse, m)
 	}
 	return nil
 }

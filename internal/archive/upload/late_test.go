@@ -21,7 +21,7 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// A late bed has a place that cannot be reached, and keeps what is said of it.
+// A lateBed has a location that is unreachable, and records errors.
 type lateBed struct {
 	*bed
 	p    *placetest.Faulty
@@ -38,7 +38,7 @@ func newLateBed(t *testing.T) *lateBed {
 	return b
 }
 
-// link is what the folder says of its place.
+// link reads the folder's link.
 func (b *lateBed) link() *away.Link {
 	b.Helper()
 	l, err := away.ReadLink(b.dir)
@@ -48,7 +48,7 @@ func (b *lateBed) link() *away.Link {
 	return l
 }
 
-// wantNothing sees that nothing was brought to the place but what is named.
+// wantNothing checks that nothing was uploaded except the named files.
 func (b *lateBed) wantNothing(but ...string) {
 	b.Helper()
 	var there []string
@@ -94,7 +94,7 @@ func TestAPlaceThatComesUpLater(t *testing.T) {
 	})
 }
 
-// A place that turns out to be another's is left alone, what waits stays, and can be brought elsewhere.
+// A location that turns out to be another crawl's is not changed. Pending files stay, and can be uploaded elsewhere.
 func TestAPlaceThatTurnsOutToBeAnothers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, drop := range []bool{false, true} {
@@ -115,13 +115,13 @@ func TestAPlaceThatTurnsOutToBeAnothers(t *testing.T) {
 			synctest.Wait()
 			if got := u.Status(); got.Waiting != 4 || got.Next != 0 || len(b.said) != 1 ||
 				!strings.Contains(b.said[0], `is used by the crawl "other" of the folder /f on m: name another; nothing is `+
-					`brought there`) {
+					`uploaded`) {
 				t.Errorf("%+v; it has said %q", got, b.said)
 			}
 			u.End(time.Hour)
 			err := <-ran
-			if !errors.Is(err, ErrIncomplete) || !errors.Is(err, ErrRefused) || !errors.Is(err, ErrRelocatable) || advice.IsUsage(err) ||
-				!strings.Contains(err.Error(), "4 files (") {
+			if !errors.Is(err, ErrIncomplete) || !errors.Is(err, ErrRefused) || !errors.Is(err, ErrRelocatable) ||
+				advice.IsUsage(err) || !strings.Contains(err.Error(), "4 files (") {
 				t.Errorf("it ends with %v", err)
 			}
 			b.wantNothing(away.MarkName)
@@ -138,7 +138,7 @@ func TestAPlaceThatTurnsOutToBeAnothers(t *testing.T) {
 	})
 }
 
-// A folder whose place has become another's meanwhile has no other.
+// A folder whose location now belongs to another crawl cannot use another one.
 func TestAPlaceThatHasBecomeAnothers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newLateBed(t)
@@ -162,7 +162,7 @@ func TestAPlaceThatHasBecomeAnothers(t *testing.T) {
 	})
 }
 
-// A linkless disk does not take what the folder says of its place, for a number of times.
+// A linklessDisk rejects writes of the link a number of times.
 type linklessDisk struct {
 	vfs.FS
 	times atomic.Int64
@@ -175,7 +175,7 @@ func (d *linklessDisk) Rename(from, to string) error {
 	return d.FS.Rename(from, to)
 }
 
-// What cannot be noted in the folder for a while is noted later.
+// A link that cannot be written is written later.
 func TestAPlaceThatCannotBeNotedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newLateBed(t)
@@ -199,7 +199,7 @@ func TestAPlaceThatCannotBeNotedAtOnce(t *testing.T) {
 	})
 }
 
-// A place that lets nobody in is asked now and then, and not waited for at the end of a run.
+// A location that denies access is retried from time to time, but not at the end of a run.
 func TestAPlaceThatTurnsOutToBeDenied(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newLateBed(t)
@@ -215,7 +215,8 @@ func TestAPlaceThatTurnsOutToBeDenied(t *testing.T) {
 		}
 		began := time.Now()
 		u.End(time.Hour)
-		if err := <-ran; !errors.Is(err, ErrIncomplete) || !errors.Is(err, os.ErrPermission) || time.Since(began) > time.Second {
+		if err := <-ran; !errors.Is(err, ErrIncomplete) || !errors.Is(err, os.ErrPermission) ||
+			time.Since(began) > time.Second {
 			t.Errorf("after %v it ends with %v", time.Since(began), err)
 		}
 		b.p.SetDown(nil)
@@ -227,7 +228,7 @@ func TestAPlaceThatTurnsOutToBeDenied(t *testing.T) {
 	})
 }
 
-// What is wrong for certain is said at once, be the place there or not.
+// Permanent errors are reported at once, whether the location is reachable or not.
 func TestWhatIsWrongIsSaidThoughThePlaceIsDown(t *testing.T) {
 	b := newLateBed(t)
 	b.p.SetDown(nil)
@@ -254,7 +255,7 @@ func TestWhatIsWrongIsSaidThoughThePlaceIsDown(t *testing.T) {
 	}
 }
 
-// A crawl that is opened and does not begin leaves no mark, and its folder may have another place.
+// A crawl that is opened and does not start leaves no mark, and its folder can use another location.
 func TestACrawlThatDoesNotBeginLeavesNoMark(t *testing.T) {
 	b := newLateBed(t)
 	b.p.SetDown(nil)
@@ -269,7 +270,7 @@ func TestACrawlThatDoesNotBeginLeavesNoMark(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.wantAll()
-	if err := b.open().Release(t.Context()); err != nil { // it was there before
+	if err := b.open().Release(t.Context()); err != nil { // the mark existed before
 		t.Fatal(err)
 	}
 	if m, err := away.ReadMark(t.Context(), b.at); m == nil || err != nil {

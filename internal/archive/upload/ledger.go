@@ -10,11 +10,11 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// A ledger guards the record of the files in the place: in the folder's log, which a restart reads, and in the place's
-// manifest, which its readers read.
+// A ledger guards the lists of uploaded files: the folder's log, which a restart reads, and the location's manifest,
+// for its readers.
 //
-// Invariants: a file is in the log when it is in the place, as digests have shown. The manifest lists files of the log
-// only. A torn last line of the log is cut off before the next one is written.
+// Invariants: the log lists only files whose upload was verified by their digests. The manifest lists only files of the
+// log. A torn last line of the log is cut off before the next one is written.
 type ledger struct {
 	cfg      *Config
 	report   *report
@@ -25,12 +25,12 @@ type ledger struct {
 	complete []string   // lists that are in the place whole, and no longer in parts
 
 	mu       sync.Mutex      // guards unlisted
-	unlisted map[string]bool // files that came since this process wrote the manifest; nil: it has not yet
-	listed   bool            // the manifest lists all files; only Run's
-	added    []string        // files that came since it was written; only Run's
+	unlisted map[string]bool // files uploaded since this process wrote the manifest; nil: not written yet
+	listed   bool            // the manifest lists all files; used only by Run
+	added    []string        // files uploaded since then; used only by Run
 }
 
-// record writes into the folder's log that files are in the place.
+// record adds uploaded files to the folder's log.
 func (l *ledger) record(came ...away.Entry) (err error) {
 	if len(came) == 0 {
 		return nil
@@ -41,7 +41,7 @@ func (l *ledger) record(came ...away.Entry) (err error) {
 	for _, e := range came {
 		lines = append(lines, e.Line()...)
 	}
-	if err := vfs.TruncateTo(l.cfg.Disk, name, l.log); err != nil { // a full disk has torn the last line
+	if err := vfs.TruncateTo(l.cfg.Disk, name, l.log); err != nil { // torn by a full disk
 		return err
 	}
 	f, err := l.cfg.Disk.Append(name)
@@ -66,7 +66,7 @@ func (l *ledger) record(came ...away.Entry) (err error) {
 	return nil
 }
 
-// put adds a file of the place that its manifest does not list yet.
+// put marks an uploaded file as missing in the manifest.
 func (l *ledger) put(e *away.Entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -76,7 +76,7 @@ func (l *ledger) put(e *away.Entry) {
 	}
 }
 
-// listFiles writes the place's manifest if it lacks files, and returns those that came since the last time.
+// list writes the manifest if files are missing in it, and returns those added since the last call.
 func (l *ledger) list(ctx context.Context) (news []string, written bool, err error) {
 	if l.listed {
 		return nil, false, nil
@@ -92,7 +92,7 @@ func (l *ledger) list(ctx context.Context) (news []string, written bool, err err
 	return news, true, nil
 }
 
-// has reports whether a reader of the place finds a file.
+// has reports whether the location's manifest lists a file.
 func (l *ledger) has(name string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -107,8 +107,7 @@ func (l *ledger) has(name string) bool {
 	return is && !l.unlisted[indexOf(name)]
 }
 
-// dropParts removes from the place the parts of lists that are there whole, and have not grown since. Parts that stay
-// do no harm.
+// dropParts removes the parts of lists that are uploaded whole and have not grown since. Parts that remain do no harm.
 func (l *ledger) dropParts(ctx context.Context) {
 	for _, name := range l.complete {
 		if len(l.manifest.Parts(name)) > 1 {

@@ -15,14 +15,14 @@ import (
 	"kumo/internal/state/store"
 )
 
-// maxUnsent is the growth of lists at which parts of them are uploaded, even if no WARC file is.
+// maxUnsent is the growth of lists at which parts are uploaded even without a new WARC file.
 const maxUnsent = 64 << 20
 
-// lists guards the uploads of lists in parts while they grow.
+// lists guards the upload of growing lists in parts.
 //
-// Invariants: a part continues the list as the place has it, or else the list is uploaded whole. Parts are recorded
-// together, so that all lists reach up to the same moment. They are uploaded before WARC files that were found to be
-// closed, so that the manifest lists no WARC file without its lines.
+// Invariants: a part continues the uploaded list; otherwise the list is uploaded whole. Parts are recorded together, so
+// that all lists reach up to the same time. They are uploaded before WARC files that were found to be closed, so that
+// the manifest lists no WARC file without its lines.
 type lists struct {
 	cfg    *Config
 	sender *sender
@@ -30,22 +30,22 @@ type lists struct {
 		record(...away.Entry) error
 	}
 	there      *away.Manifest
-	contiguous map[string]bool // whether lists continue what the place has, of those for which that is known; only Run's
+	contiguous map[string]bool // whether a list continues the uploaded one, as far as checked; used only by Run
 
 	mu            sync.Mutex       // guards the fields below
-	durable, sent map[string]int64 // lengths that do not change any more, and that this process has uploaded in parts
-	due           bool             // lists have grown by much
+	durable, sent map[string]int64 // lengths that are durable, and that this process has uploaded in parts
+	due           bool             // lists have grown by maxUnsent
 }
 
-// Durable reports up to which lengths growing files do not change any more. A file is closed only after these lengths
-// include its lines. Durable does not wait.
+// Durable sets the lengths up to which growing files are durable. A file is closed only after these lengths include its
+// lines. Durable does not block.
 func (u *Uploader) Durable(marks []store.Mark) {
 	if u.lists.grow(marks) {
 		u.FileClosed()
 	}
 }
 
-// grow applies the lengths of lists, and reports whether parts have become due.
+// grow sets the durable lengths, and reports whether parts have become due.
 func (l *lists) grow(marks []store.Mark) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -63,14 +63,14 @@ func (l *lists) grow(marks []store.Mark) bool {
 	return true
 }
 
-// partsDue reports whether lists have grown so much that their parts do not wait for a WARC file.
+// partsDue reports whether lists have grown by maxUnsent.
 func (l *lists) partsDue() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.due
 }
 
-// upload uploads the growth of lists. It reports whether there was any.
+// upload uploads the growth of lists, and reports whether there was any.
 func (l *lists) upload(ctx context.Context) (any bool, err error) {
 	l.mu.Lock()
 	lengths := map[string]int64{}
@@ -87,7 +87,7 @@ func (l *lists) upload(ctx context.Context) (any bool, err error) {
 			continue
 		}
 		e, err := l.uploadPart(ctx, name, to)
-		if away.IsMissing(err) { // somebody has moved it away
+		if away.IsMissing(err) { // the list was moved away
 			continue
 		}
 		if err != nil {
@@ -116,13 +116,14 @@ func (l *lists) upload(ctx context.Context) (any bool, err error) {
 	return len(came) > 0, nil
 }
 
-// uploadPart uploads a list up to a length: the part that the place lacks, or all of it if that is no continuation.
+// uploadPart uploads a list up to a length: the part after the uploaded ones, or the whole list if it does not continue
+// them.
 func (l *lists) uploadPart(ctx context.Context, name string, to int64) (e away.Entry, err error) {
 	src, err := l.cfg.Disk.OpenAt(l.cfg.path(name))
 	if err != nil {
 		return e, err
 	}
-	defer func() { _ = src.Close() }() // it is only read
+	defer func() { _ = src.Close() }() // opened for reading only
 	from := l.there.Length(name)
 	at := away.PartName(name, from)
 	if from > 0 {
@@ -133,7 +134,7 @@ func (l *lists) uploadPart(ctx context.Context, name string, to int64) (e away.E
 			}
 			l.contiguous[name] = joins
 		}
-		if !joins { // until it is recorded
+		if !joins { // set again when recorded
 			from, at = 0, name
 		}
 	}
@@ -148,10 +149,10 @@ func (l *lists) uploadPart(ctx context.Context, name string, to int64) (e away.E
 	return away.Entry{Name: at, Size: to - from, SHA256: hex.EncodeToString(sum[:]), Time: time.Now().UTC()}, err
 }
 
-// tailSize is the length of a list's end in the place that is compared with the folder's.
+// tailSize is how many bytes at the end of an uploaded list are compared with the local one.
 const tailSize = 64 << 10
 
-// continues reports whether a list continues what the place has: a repair may have changed it meanwhile.
+// continues reports whether a list continues the uploaded one; a repair may have changed it.
 func (l *lists) continues(ctx context.Context, name string, src io.ReaderAt) (bool, error) {
 	parts := l.there.Parts(name)
 	last := parts[len(parts)-1]

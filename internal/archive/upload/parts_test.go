@@ -21,7 +21,7 @@ import (
 	"kumo/internal/state/store"
 )
 
-// listFiles is what who reads the place alone has of a list, and how many files that are.
+// list returns the content of a list for a reader of the location, and the number of its files.
 func (b *bed) list(name string) (text string, parts int) {
 	b.Helper()
 	m, err := away.ReadManifest(b.Context(), b.at)
@@ -54,8 +54,8 @@ func (b *bed) list(name string) (text string, parts int) {
 	return string(got), len(m.Parts(filepath.Base(name)))
 }
 
-// Whatever fails, and whenever a process dies, the place has the lines of all WARC files that it names, and no line
-// that the folder may yet lose. A run that ends brings lists whole.
+// Whatever fails, and whenever a process dies, the location has the lines of all WARC files in its manifest, and no
+// line that the folder may still lose. At the end of a run, lists are uploaded whole.
 func TestListsAreThereAsFarAsRecordsAre(t *testing.T) {
 	seed := rand.Uint64()
 	synctest.Test(t, func(t *testing.T) {
@@ -76,7 +76,7 @@ func TestListsAreThereAsFarAsRecordsAre(t *testing.T) {
 			for u == nil {
 				u, _ = Open(t.Context(), b.cfg)
 			}
-			b.write("pages.jsonl", lines[:safe]) // what the journal has not is cut off
+			b.write("pages.jsonl", lines[:safe]) // lines that are not in the journal are cut off
 			lines = lines[:safe]
 			u.Durable(cut())
 			done := make(chan error, 1)
@@ -97,7 +97,7 @@ func TestListsAreThereAsFarAsRecordsAre(t *testing.T) {
 				time.Sleep(time.Duration(rnd.IntN(20)) * time.Second)
 				synctest.Wait()
 				m, err := away.ReadManifest(t.Context(), b.at)
-				if err != nil { // it is not there yet, or has come with a fault, and is to be written again
+				if err != nil { // missing or damaged by a fault: it will be written again
 					continue
 				}
 				looks++
@@ -111,7 +111,7 @@ func TestListsAreThereAsFarAsRecordsAre(t *testing.T) {
 						continue
 					}
 					if _, err := b.cfg.Disk.Size(filepath.Join(b.cfg.Dir, e.Name)); err != nil {
-						continue // that manifest has come with a fault
+						continue // the manifest was damaged by a fault
 					}
 					of, nth = nth/10, nth%10
 					if !bytes.Contains([]byte(text), fmt.Appendf(nil, "line of %d-%d\n", of, nth)) {
@@ -145,7 +145,7 @@ func TestListsAreThereAsFarAsRecordsAre(t *testing.T) {
 	})
 }
 
-// A list that is another than the place has a part of comes whole.
+// A list that does not continue the uploaded part is uploaded whole.
 func TestAListThatWasRepairedComesWhole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
@@ -172,12 +172,12 @@ func TestAListThatWasRepairedComesWhole(t *testing.T) {
 	})
 }
 
-// A refusing place refuses files a number of times.
+// A refusing location rejects files a number of times.
 type refusing struct {
 	place.Place
 	mu     sync.Mutex
-	times  map[string]int // by their names
-	marked func()         // is called when the mark is read; may be nil
+	times  map[string]int // by file name
+	marked func()         // called when the mark is read; may be nil
 }
 
 func (r *refusing) Open(ctx context.Context, name string, offset, length int64) (io.ReadCloser, error) {
@@ -197,7 +197,7 @@ func (r *refusing) Create(ctx context.Context, name string) (place.Writer, error
 	return r.Place.Create(ctx, name)
 }
 
-// It does so too if it does not come at the first try, or another list does not.
+// The same holds if its upload or that of another list fails at first.
 func TestAListThatWasRepairedComesWholeInTheEnd(t *testing.T) {
 	for _, first := range []string{"pages.jsonl", away.PartName("report.json", 2)} {
 		synctest.Test(t, func(t *testing.T) {
@@ -232,7 +232,7 @@ func TestAListThatWasRepairedComesWholeInTheEnd(t *testing.T) {
 	}
 }
 
-// A list that has come whole in the midst of a run, and has grown before the manifest said so, loses no part.
+// A list that is uploaded whole during a run, and grows before the manifest lists it, loses no part.
 func TestAListGrowsBeforeItIsNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
@@ -263,7 +263,7 @@ func TestAListGrowsBeforeItIsNamed(t *testing.T) {
 	})
 }
 
-// When a run ends, too, no WARC file is named before its lines, whatever becomes of the lists that are to come whole.
+// At the end of a run, too, no WARC file is listed before its lines, even if uploads of whole lists fail.
 func TestLinesComeFirstAtTheEnd(t *testing.T) {
 	for _, meanwhile := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -300,14 +300,14 @@ func TestLinesComeFirstAtTheEnd(t *testing.T) {
 	}
 }
 
-// What the place's manifest does not name yet nobody is told to be there.
+// A file counts as present only when the manifest lists it.
 func TestWhatIsThereIsNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		r := &refusing{Place: b.at, times: map[string]int{}}
 		b.cfg.Place = r
 		const warc, index = "warc/news-00000-vm.warc.gz", "warc/news-00000-vm.cdxj"
-		for life := range 2 { // the second one knows of the file by the folder's log
+		for life := range 2 { // the second knows the file from the folder's log
 			u := b.open()
 			r.times[away.ManifestName] = 1
 			ctx, die := context.WithCancel(t.Context())
@@ -336,7 +336,7 @@ func TestWhatIsThereIsNamed(t *testing.T) {
 	})
 }
 
-// Where no WARC file is closed lists come when they have grown by much.
+// If no WARC file is closed, lists are uploaded after enough growth.
 func TestListsComeByThemselves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)

@@ -12,7 +12,7 @@ import (
 )
 
 // TestALedgerListsWhatIsRecorded records files: a torn line is cut off first, and a reader finds a file when the
-// manifest lists it, a WARC file when it lists its index, too.
+// manifest lists it, and a WARC file only with its index.
 func TestALedgerListsWhatIsRecorded(t *testing.T) {
 	b := newBed(t)
 	l := &ledger{cfg: &b.cfg, report: &report{}, manifest: away.NewManifest()}
@@ -53,7 +53,7 @@ func TestALedgerListsWhatIsRecorded(t *testing.T) {
 	}
 }
 
-// TestAQueueOrdersFiles lists files that are closed: those that failed least first, and none that the place has.
+// TestAQueueOrdersFiles lists closed files that are not uploaded, those with the fewest failures first.
 func TestAQueueOrdersFiles(t *testing.T) {
 	b := newBed(t)
 	b.close(1, "one")
@@ -84,7 +84,7 @@ func TestAQueueOrdersFiles(t *testing.T) {
 	}
 }
 
-// recorded are entries that lists have recorded.
+// recorded collects the entries that lists record.
 type recorded []away.Entry
 
 func (r *recorded) record(all ...away.Entry) error {
@@ -92,7 +92,7 @@ func (r *recorded) record(all ...away.Entry) error {
 	return nil
 }
 
-// TestListsAreUploadedAsTheyGrow uploads a part for each growth, of lines that do not change any more.
+// TestListsAreUploadedAsTheyGrow uploads a part for each growth of durable lines.
 func TestListsAreUploadedAsTheyGrow(t *testing.T) {
 	b := newBed(t)
 	b.write("pages.jsonl", "one\ntwo\nthr")

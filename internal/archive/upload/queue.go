@@ -12,15 +12,15 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// A queue guards the choice of the next files to upload from the crawl's folder.
+// A queue selects the files to upload next from the crawl's folder.
 //
-// Invariants: a WARC file follows its index. Files that failed least go first. A file that stays as it is is inspected
-// until it is in the place, and not again.
+// Invariants: a WARC file follows its index. Files with the fewest failures go first. A file that does not change is
+// inspected until it is uploaded, and not again.
 type queue struct {
 	cfg   *Config
 	there *away.Manifest
-	done  map[string]bool // files that the place has
-	grown map[string]bool // files that grow, and that the place has as they are now
+	done  map[string]bool // uploaded files
+	grown map[string]bool // growing files that are uploaded with their current content
 	tries map[string]int  // failed uploads
 }
 
@@ -28,13 +28,13 @@ func newQueue(cfg *Config, there *away.Manifest) *queue {
 	return &queue{cfg: cfg, there: there, done: map[string]bool{}, grown: map[string]bool{}, tries: map[string]int{}}
 }
 
-// A waiting is a file in the queue for upload.
+// A pendingFile is a file to be uploaded.
 type pendingFile struct {
 	name string
 	size int64
 }
 
-// look lists the files that are to be uploaded.
+// scan lists the files to upload.
 func (q *queue) scan(ending bool) (todo []pendingFile, err error) {
 	names, err := q.cfg.Disk.List(q.cfg.path("warc"))
 	if err != nil {
@@ -48,9 +48,9 @@ func (q *queue) scan(ending bool) (todo []pendingFile, err error) {
 		stem, isIndex := strings.CutSuffix(name, ".cdxj")
 		switch {
 		case isIndex && !q.closed(here, stem), !isIndex && !isWARC(name):
-			continue // it grows, or is being written
+			continue // not closed yet, or not a WARC file
 		case !isIndex && !here[indexOf(name)]:
-			continue // it is of no use without
+			continue // it is useless without its index
 		}
 		if todo, err = q.add(todo, "warc/"+name, false); err != nil {
 			return nil, err
@@ -64,7 +64,7 @@ func (q *queue) scan(ending bool) (todo []pendingFile, err error) {
 		}
 	}
 	if ending {
-		var grown []pendingFile // which go first: a process that is interrupted may not have time for all
+		var grown []pendingFile // growing files go first: an interrupted process may not upload all
 		for _, name := range q.cfg.Grow {
 			if grown, err = q.add(grown, name, true); err != nil {
 				return nil, err
@@ -88,7 +88,7 @@ func indexOf(name string) string {
 	return stem + ".cdxj"
 }
 
-// closed reports whether a WARC file is closed, so that its index is complete: it is here or in the place.
+// closed reports whether a WARC file is closed and its index complete: the index is in the folder or uploaded.
 func (q *queue) closed(here map[string]bool, stem string) bool {
 	return slices.ContainsFunc(extensions, func(ext string) bool {
 		_, there := q.there.Get("warc/" + stem + ext)
@@ -96,7 +96,7 @@ func (q *queue) closed(here map[string]bool, stem string) bool {
 	})
 }
 
-// add adds a file that is not in the place: with the size that it has here, and of one that grows, the same bytes.
+// add appends a file unless it is uploaded with its local size and, if it grows, with the same bytes.
 func (q *queue) add(todo []pendingFile, name string, grows bool) ([]pendingFile, error) {
 	there := q.done
 	if grows {
@@ -106,7 +106,7 @@ func (q *queue) add(todo []pendingFile, name string, grows bool) ([]pendingFile,
 		return todo, nil
 	}
 	size, err := q.cfg.Disk.Size(q.cfg.path(name))
-	if errors.Is(err, fs.ErrNotExist) { // somebody has moved it away
+	if errors.Is(err, fs.ErrNotExist) { // it was moved away
 		there[name] = grows
 		return todo, nil
 	}
@@ -128,7 +128,7 @@ func (q *queue) add(todo []pendingFile, name string, grows bool) ([]pendingFile,
 	return append(todo, pendingFile{name, size}), nil
 }
 
-// Pending returns the files of the crawl in a folder that its place lacks, by its manifest. It changes nothing.
+// Pending returns the files of a crawl's folder that are missing in its location's manifest. It changes nothing.
 func Pending(disk vfs.FS, dir string, grow []string, there *away.Manifest) (names []string, bytes int64, err error) {
 	todo, err := newQueue(&Config{Disk: disk, Dir: dir, Grow: grow}, there).scan(true)
 	for _, f := range todo {
@@ -137,7 +137,8 @@ func Pending(disk vfs.FS, dir string, grow []string, there *away.Manifest) (name
 	return names, bytes, err
 }
 
-// drop removes WARC files from the folder that the place has and lists, with Config.Drop. Their small indexes stay.
+// drop removes WARC files from the folder that are uploaded and listed, if Config.RemoveUploaded is set. Their indexes
+// remain, because they are small.
 func (q *queue) drop() error {
 	if !q.cfg.RemoveUploaded {
 		return nil

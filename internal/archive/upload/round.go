@@ -14,17 +14,17 @@ import (
 	"kumo/internal/archive/away"
 )
 
-// perRound is the number of files that are uploaded before the manifest lists them.
+// perRound is the number of files uploaded per update of the manifest.
 const perRound = 8
 
-// round uploads the first waiting files, lists them in the manifest, and drops files that the folder does not need any
-// more. After a failed upload it starts no other, unless the run ends, and still lists what was uploaded.
+// round uploads the first pending files, lists them in the manifest, and drops files that the folder does not need.
+// After a failure it starts no other upload, unless the run ends, but still lists the uploaded files.
 func (u *Uploader) round(ctx context.Context, todo []pendingFile) error {
 	u.worst = 0
 	if err := u.claim.check(ctx); err != nil {
 		return err
 	}
-	parts, err := u.lists.upload(ctx) // at the end, too: the upload of whole lists may fail
+	parts, err := u.lists.upload(ctx) // even at the end, because uploading whole lists may fail
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (u *Uploader) round(ctx context.Context, todo []pendingFile) error {
 	g.SetLimit(u.cfg.Workers)
 	for n, f := range todo {
 		g.Go(func() error {
-			if fails.Load() && !u.isEnding() { // or else there may be no other time
+			if fails.Load() && !u.isEnding() { // at the end there may be no other chance
 				failed[n] = errSkipped
 				return nil
 			}
@@ -75,9 +75,9 @@ func (u *Uploader) round(ctx context.Context, todo []pendingFile) error {
 	return errors.Join(err, u.queue.drop())
 }
 
-var errSkipped = errors.New("another file has failed")
+var errSkipped = errors.New("skipped after the failure of another file")
 
-// bring uploads a file, if it is not in the place, and records it.
+// uploadFile uploads a file, if necessary, and records it.
 func (u *Uploader) uploadFile(ctx context.Context, f pendingFile) error {
 	if ctx.Err() != nil {
 		return ctx.Err()

@@ -12,22 +12,21 @@ import (
 	"kumo/internal/archive/place"
 )
 
-// A sender guards the content of files on their way to the place: a file counts as uploaded when the place has its
-// bytes, by their SHA-256.
+// A sender guards the content of uploaded files: a file counts as uploaded when the location has its bytes, by SHA-256.
 //
-// A place that takes files by their digests compares them itself. From others the file is read back.
+// A place.Uploader compares digests itself. From other locations the file is read back.
 type sender struct {
 	cfg   *Config
 	there *away.Manifest
 }
 
-// uploadFile uploads a file, unless the place has it: an earlier process may have ended before it recorded the file.
+// send uploads a file unless it exists: an earlier process may have ended before it recorded the file.
 func (s *sender) send(ctx context.Context, f pendingFile) (sum digest, err error) {
 	src, err := s.cfg.Disk.OpenAt(s.cfg.path(f.name))
 	if err != nil {
 		return sum, err
 	}
-	defer func() { _ = src.Close() }() // it is only read
+	defer func() { _ = src.Close() }() // opened for reading only
 	if sum, err = digestOf(io.NewSectionReader(src, 0, f.size)); err != nil {
 		return sum, err
 	}
@@ -40,7 +39,7 @@ func (s *sender) send(ctx context.Context, f pendingFile) (sum digest, err error
 	return sum, s.put(ctx, f.name, src, f.size, sum)
 }
 
-// put writes a file into the place, and checks it.
+// put uploads a file and verifies it.
 func (s *sender) put(ctx context.Context, name string, src io.ReaderAt, size int64, sum digest) error {
 	err := place.Upload(ctx, s.cfg.Place, name, src, size, sum)
 	if _, checks := s.cfg.Place.(place.Uploader); err != nil || checks {
@@ -48,12 +47,12 @@ func (s *sender) put(ctx context.Context, name string, src io.ReaderAt, size int
 	}
 	there, err := digestAll(s.cfg.Place.Open(ctx, name, 0, -1))
 	if err == nil && there != sum {
-		err = fmt.Errorf("the place has kept other bytes: their SHA-256 is %x, not %x", there, sum)
+		err = fmt.Errorf("the place has other content: its SHA-256 is %x, not %x", there, sum)
 	}
 	return err
 }
 
-// has reports whether a file that is not recorded is in the place.
+// has reports whether a file that is not recorded is in the location.
 func (s *sender) has(ctx context.Context, f pendingFile, sum digest) (bool, error) {
 	if _, noted := s.there.Get(f.name); noted {
 		return false, nil // with other content
@@ -71,7 +70,7 @@ func (s *sender) has(ctx context.Context, f pendingFile, sum digest) (bool, erro
 
 type digest = [sha256.Size]byte
 
-// digestAll returns the digest of a file that was opened, and closes it.
+// digestAll returns the digest of an open file, and closes it.
 func digestAll(src io.ReadCloser, err error) (digest, error) {
 	if err != nil {
 		return digest{}, err

@@ -17,72 +17,72 @@ import (
 	"kumo/internal/state/store"
 )
 
-// minGain is how many bytes a checkpoint must let the log be cut by to be brought to the place.
+// minGain is the default for the bytes of log that a checkpoint must free to be uploaded.
 const minGain = 1 << 20
 
-// A StatesConfig says how checkpoints are brought to a place.
+// A StatesConfig configures the upload of checkpoints.
 type StatesConfig struct {
 	Log     journal.Shipped
-	MinGain int64           // see States; default 1 MiB; negative: any, whatever it costs
-	Warn    func(error)     // told that checkpoints do not come to the place, once until they do; may be nil
-	OnTrim  func(TrimStats) // of what was done; may be nil
+	MinGain int64           // see States; default 1 MiB; negative: upload every checkpoint
+	Warn    func(error)     // called with warnings, once per series of failures; may be nil
+	OnTrim  func(TrimStats) // called after the log was trimmed; may be nil
 }
 
-// A Cut is what was cut off a log, and what it has cost.
+// TrimStats has the figures of checkpoint uploads and log trimming.
 type TrimStats struct {
-	Files  int   // of checkpoints, that were brought to the place by this process
-	Bytes  int64 // in them
-	Log    int64 // bytes that were cut off
+	Files  int   // checkpoint files uploaded by this process
+	Bytes  int64 // bytes of these files
+	Log    int64 // bytes trimmed from the log
 	States int   // checkpoints
 }
 
-// States bring checkpoints of a node's state to its place, beside its record files, and cut the log short to which its
-// journal is shipped: to what the newest checkpoint there lacks, and no further than the last one before which the
-// records of all pages are in the place, so that who reads the log learns of all others that they are missing.
+// States uploads checkpoints of a node's state to its location, and trims the log to which the node's journal is
+// shipped. The log is trimmed up to the newest uploaded checkpoint, but not beyond the last one whose pages all have
+// uploaded records. Readers of the log thus learn of all pages whose records are missing.
 //
-// A checkpoint is brought there if it costs no more than it saves: if the log could be cut by as many bytes as its
-// files have that are not there, and by [StatesConfig].Least. Its files are given a second name while it is told of, so
-// that they stay; then they are brought to the place, the log is waited for to have what the checkpoint relies on, and
-// a file that names them is written. Only then goes what it needs no more: files of the checkpoint before, and the
-// log's beginning.
+// A checkpoint is uploaded if the log bytes that it frees are at least the bytes of its files that are not uploaded
+// yet, and at least [StatesConfig].MinGain. Order of steps: Checkpoint links its files under second names, so that they
+// are kept. The files are uploaded. The log is shipped up to the position that the checkpoint requires. The list of its
+// files is written. Only then are the files of the previous checkpoint and the beginning of the log removed.
 type States struct {
 	up  *Uploader
 	cfg StatesConfig
 
-	mu         sync.Mutex      // guards what follows
-	loaded     bool            // it is known what is in the place
-	listed     map[string]bool // record files that the place's manifest names; nil: it was not written yet
-	uploaded   *away.State
-	forceNext  bool          // what is there is not what the log was cut for: the next checkpoint is brought, whatever it costs
-	points     []point       // checkpoints, the oldest first; of those whose records are all in the place, only the last
-	pending    *pendingState // to be brought; nil: none
+	mu       sync.Mutex      // guards the fields below
+	loaded   bool            // the state of the location is known
+	listed   map[string]bool // record files in the location's manifest; nil: not written yet
+	uploaded *away.State
+	// the uploaded checkpoint is not usable with the trimmed log: upload the next one at any cost
+	forceNext  bool
+	points     []point       // checkpoints, oldest first; of those without missing records, only the last
+	pending    *pendingState // to be uploaded; nil: none
 	trimmed    journal.Position
 	stats      TrimStats
-	lastUpload time.Time // when the newest checkpoint came; zero: not by this process
-	missing    []string  // record files that are neither in the folder nor in the place
+	lastUpload time.Time // when this process uploaded the newest checkpoint; zero: it has not
+	missing    []string  // record files that are neither in the folder nor in the location
 
-	warned map[string]bool // of these, those that were warned of
+	warned map[string]bool // missing files that were warned about
 
 	wakeup chan struct{}
-	// what belongs to other checkpoints than the newest is yet to be removed from the place; only Run's
+	// The location has files of other checkpoints than the newest, to be removed. Used only by Run.
 	hasStale bool
-	verified map[string]bool // files in the folder that were found to be those in the place
+	verified map[string]bool // local files that were compared with the uploaded ones
 }
 
-// A point is a checkpoint, and the record files in which pages before it may be, of those that are not in the place.
+// A point is a checkpoint, with the record files of earlier pages that are not uploaded yet.
 type point struct {
 	at      journal.Position
 	missing []string
 }
 
-// An offer is a checkpoint whose files have second names.
+// A pendingState is a checkpoint whose files are staged under second names.
 type pendingState struct {
 	at, relies journal.Position
 	files      []stateFile
 	sent       map[string]away.StateFile
 }
 
-// States has checkpoints brought to the place. It is called before Run.
+// States enables the upload of checkpoints. It is called before Run.
 func (u *Uploader) States(cfg StatesConfig) *States {
 	if cfg.MinGain == 0 {
 		cfg.MinGain = minGain
@@ -97,8 +97,8 @@ func (u *Uploader) States(cfg StatesConfig) *States {
 	return s
 }
 
-// Checkpoint is told of a checkpoint in the folder, whose files stay as they are until it returns: up to where the
-// journal is in it, up to where it is needed, and the lengths of record files.
+// Checkpoint reports a new checkpoint, whose files do not change until it returns. at is the journal position that it
+// includes, relies the position that it requires, and marks has the lengths of record files.
 func (s *States) Checkpoint(at, relies journal.Position, marks []store.Mark) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,7 +114,7 @@ func (s *States) Checkpoint(at, relies journal.Position, marks []store.Mark) {
 		return
 	}
 	safe, there := s.safePosition(), s.uploaded
-	if there != nil && !s.forceNext && positionOf(there) >= min(safe, at) { // it can be cut as it is
+	if there != nil && !s.forceNext && positionOf(there) >= min(safe, at) { // trimming needs no newer checkpoint
 		return
 	}
 	files, cost, err := s.listFiles()
@@ -131,10 +131,10 @@ func (s *States) Checkpoint(at, relies journal.Position, marks []store.Mark) {
 	}
 }
 
-// maxPoints bounds how many are kept: beyond that every second one is forgotten, and the log is cut later.
+// maxPoints limits the checkpoints in memory. Beyond it every second one is dropped, which delays trimming.
 const maxPoints = 256
 
-// prunePoints takes out what is in the place, and named there, and points that say no more than others.
+// prunePoints removes record files that are uploaded and listed, and redundant points.
 func (s *States) prunePoints() {
 	last := -1
 	for i := range s.points {
@@ -157,7 +157,7 @@ func (s *States) prunePoints() {
 	s.points = kept
 }
 
-// safePosition is up to where the records of all pages are in the place, as far as it is known.
+// safePosition returns the position up to which the records of all pages are known to be uploaded.
 func (s *States) safePosition() journal.Position {
 	if len(s.points) == 0 || len(s.points[0].missing) > 0 {
 		return 0
@@ -165,7 +165,7 @@ func (s *States) safePosition() journal.Position {
 	return s.points[0].at
 }
 
-// positionOf is up to where the journal is in a checkpoint; in none, 0.
+// positionOf returns the journal position of a checkpoint; 0 for nil.
 func positionOf(there *away.State) journal.Position {
 	if there == nil {
 		return 0
@@ -173,7 +173,7 @@ func positionOf(there *away.State) journal.Position {
 	return journal.Position(there.Position)
 }
 
-// look is called when the place's manifest names all that is there, with what is new of it.
+// manifestWritten is called after the location's manifest was written, with the new files in it.
 func (s *States) manifestWritten(fresh []string) {
 	if s == nil {
 		return
@@ -200,9 +200,9 @@ func (s *States) wake() {
 	}
 }
 
-// Run brings checkpoints to the place until ctx ends.
+// Run uploads checkpoints until ctx ends.
 func (s *States) Run(ctx context.Context) {
-	defer func() { _ = s.clearStaging() }() // or the next process does it
+	defer func() { _ = s.clearStaging() }() // otherwise the next process does it
 	for failures, told := 0, false; ctx.Err() == nil; {
 		err := s.step(ctx)
 		if ctx.Err() != nil {
@@ -215,7 +215,7 @@ func (s *States) Run(ctx context.Context) {
 			failures++
 			if !told && failures > 2 {
 				told = true
-				s.cfg.Warn(fmt.Errorf("the state of this node does not come to the place %s, and what the servers have of its "+
+				s.cfg.Warn(fmt.Errorf("the state of this node cannot be uploaded to the place %s, and the servers' log of its "+
 					"journal grows: %w", s.up.cfg.Place.URL(), err))
 			}
 			again = time.After(pause(failures))
@@ -228,9 +228,9 @@ func (s *States) Run(ctx context.Context) {
 	}
 }
 
-// step does what there is to be done.
+// step does the pending work.
 func (s *States) step(ctx context.Context) error {
-	if !s.up.claim.established.Load() { // look tells when it is
+	if !s.up.claim.established.Load() { // manifestWritten wakes Run later
 		return nil
 	}
 	if err := s.load(ctx); err != nil {
@@ -254,7 +254,7 @@ func (s *States) step(ctx context.Context) error {
 	return errors.Join(s.removeStale(ctx), s.trim(ctx))
 }
 
-// removeStale removes from the place what belongs to other checkpoints than the newest. Nothing is on its way there.
+// removeStale removes files of other checkpoints than the newest. It must not run during an upload.
 func (s *States) removeStale(ctx context.Context) error {
 	if !s.hasStale {
 		return nil
@@ -266,7 +266,7 @@ func (s *States) removeStale(ctx context.Context) error {
 	return nil
 }
 
-// trim cuts the log as far as can be.
+// trim trims the log as far as possible.
 func (s *States) trim(ctx context.Context) error {
 	s.mu.Lock()
 	to := s.safePosition()
@@ -294,8 +294,8 @@ func (s *States) trim(ctx context.Context) error {
 	return nil
 }
 
-// findMissing finds record files that nobody brings to the place any more, because they have gone from the folder: the log is
-// kept from where their pages begin.
+// findMissing finds record files that can no longer be uploaded because they are missing in the folder. The log is kept
+// from the position of their pages.
 func (s *States) findMissing() error {
 	s.mu.Lock()
 	var wants []string
@@ -316,7 +316,7 @@ func (s *States) findMissing() error {
 		}
 	}
 	s.mu.Lock()
-	// it came meanwhile, and was removed here
+	// a file was uploaded and removed from the folder in the meantime
 	lacks = slices.DeleteFunc(lacks, func(name string) bool { return s.listed[name] })
 	s.missing = lacks
 	s.mu.Unlock()
@@ -331,7 +331,7 @@ func (s *States) findMissing() error {
 	return nil
 }
 
-// inFolder reports whether the folder has a record file: it may get its final name just now.
+// inFolder reports whether the folder has a record file. It checks both names, because the file may just be closed.
 func (s *States) inFolder(name string) (bool, error) {
 	for _, ending := range []string{".open", ""} {
 		_, err := s.up.cfg.Disk.Size(s.up.cfg.path(name + ending))
@@ -342,10 +342,10 @@ func (s *States) inFolder(name string) (bool, error) {
 	return false, nil
 }
 
-// maxMissingNames is how many record files that have gone are named.
+// maxMissingNames limits the missing record files that are named.
 const maxMissingNames = 3
 
-// status is how it stands.
+// status returns the figures.
 func (s *States) status() *stats.UploadedState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -363,16 +363,17 @@ func (s *States) status() *stats.UploadedState {
 	return x
 }
 
-// TrimStats is what was done so far.
+// TrimStats returns the current figures.
 func (s *States) TrimStats() TrimStats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.stats
 }
 
-// RemoveAll removes all checkpoints from the place: nobody goes on from them. Run has ended.
+// RemoveAll removes all checkpoints from the location when they are no longer needed. It must not be called before Run
+// has ended.
 func (s *States) RemoveAll(ctx context.Context) error {
-	if late := s.up.NotReady(); late != nil { // an earlier process may have brought some
+	if late := s.up.NotReady(); late != nil { // an earlier process may have uploaded some
 		return late
 	}
 	return s.up.cfg.Place.Remove(ctx, away.StateDir)

@@ -24,7 +24,7 @@ import (
 	"kumo/internal/state/store"
 )
 
-// A node's checkpoints and its log, of which each position is as many bytes.
+// A life simulates a node's checkpoints and its log, in which a position is a number of bytes.
 type life struct {
 	*bed
 	dice *rand.Rand
@@ -33,12 +33,12 @@ type life struct {
 	mu      sync.Mutex
 	shipped journal.Position
 	trimmed journal.Position
-	taken   error                                  // nil: the log is this one's
-	files   map[journal.Position]map[string]string // of checkpoints
-	closed  map[journal.Position][]string          // WARC files that checkpoints name
+	taken   error                                  // nil: this node owns the log
+	files   map[journal.Position]map[string]string // of each checkpoint
+	closed  map[journal.Position][]string          // WARC files closed before each checkpoint
 	cuts    int
 	warned  int
-	earlier int // files that a checkpoint has of an earlier one
+	earlier int // files that a checkpoint shares with an earlier one
 }
 
 func newLife(t *testing.T, seed uint64) *life {
@@ -46,7 +46,7 @@ func newLife(t *testing.T, seed uint64) *life {
 		closed: map[journal.Position][]string{}}
 }
 
-// load begins a process, which end kills.
+// begin starts a process; end kills it.
 func (l *life) begin(least int64) (s *States, end func()) {
 	u := l.open()
 	s = u.States(StatesConfig{Log: lifesLog{life: l}, MinGain: least, Warn: l.warn})
@@ -58,15 +58,15 @@ func (l *life) begin(least int64) (s *States, end func()) {
 	return s, func() { kill(); both.Wait() }
 }
 
-// warn counts what is said of checkpoints; the record files that it makes up need not be anywhere.
+// warn counts warnings. The simulated record files need not exist.
 func (l *life) warn(err error) {
 	l.Log(err)
-	if strings.Contains(err.Error(), "no whole checkpoint") {
+	if strings.Contains(err.Error(), "no complete checkpoint") {
 		l.warned++
 	}
 }
 
-// lastProgress is the checkpoint in the place.
+// last returns the position of the checkpoint in the location.
 func (l *life) last() journal.Position {
 	l.Helper()
 	s, err := away.ReadState(l.Context(), l.bed.at)
@@ -76,7 +76,7 @@ func (l *life) last() journal.Position {
 	return journal.Position(s.Position)
 }
 
-// A lifesLog is what the node's journal is shipped to.
+// A lifesLog is the log to which the node's journal is shipped.
 type lifesLog struct {
 	journal.Journal
 	*life
@@ -107,7 +107,7 @@ func (l lifesLog) Start(context.Context) (journal.Position, error) {
 	return l.trimmed, nil
 }
 
-// Trim sees that nothing is needed of what is cut off: a whole checkpoint is in the place that has it, and the records.
+// Trim checks that the trimmed part is not needed: the location has a complete later checkpoint, and the records.
 func (l lifesLog) Trim(ctx context.Context, before journal.Position) error {
 	s := l.whole()
 	m, err := away.ReadManifest(l.Context(), l.bed.at)
@@ -115,7 +115,7 @@ func (l lifesLog) Trim(ctx context.Context, before journal.Position) error {
 		if err == nil {
 			break
 		}
-		if time.Sleep(time.Second); ctx.Err() != nil { // one that has come with a fault is written again
+		if time.Sleep(time.Second); ctx.Err() != nil { // a checkpoint damaged by a fault is written again
 			return ctx.Err()
 		}
 		m, err = away.ReadManifest(l.Context(), l.bed.at)
@@ -139,7 +139,7 @@ func (l lifesLog) Trim(ctx context.Context, before journal.Position) error {
 	return nil
 }
 
-// whole is the newest checkpoint in the place, which is just as it was in the folder.
+// whole returns the newest checkpoint in the location, and checks that it equals the one in the folder.
 func (l *life) whole() *away.State {
 	l.Helper()
 	s, err := away.ReadState(l.Context(), l.bed.at)
@@ -178,7 +178,7 @@ func (l *life) whole() *away.State {
 	return s
 }
 
-// put writes a file of the state in place of what has its name.
+// put replaces a file of the state.
 func (l *life) put(name, text string) {
 	l.write("state/"+name+".new", text)
 	to := filepath.Join(l.dir, "state", filepath.FromSlash(name))
@@ -187,8 +187,8 @@ func (l *life) put(name, text string) {
 	}
 }
 
-// checkpoint makes one: a file that is replaced, one that grows, runs that come and go, and a WARC file that is closed
-// now and then.
+// checkpoint creates a checkpoint: it replaces a file, extends one, adds and removes runs, and sometimes closes a WARC
+// file.
 func (l *life) checkpoint(s *States) {
 	l.at += journal.Position(1 + l.dice.IntN(200))
 	at := l.at
@@ -249,8 +249,8 @@ func (l *life) checkpoint(s *States) {
 	}
 }
 
-// Whatever fails in the place, and whenever the process is killed, there is one whole checkpoint in it, or none with a
-// log that nobody has cut; and the log is cut in the end.
+// Whatever fails in the location, and whenever the process is killed, it has one complete checkpoint, or none and the
+// log is untrimmed. In the end the log is trimmed.
 func TestStates(t *testing.T) {
 	earlier := 0
 	for seed := range uint64(testmain.Rounds(3, 6)) {
@@ -263,7 +263,7 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// states is a node's life, of several processes. It returns how many files a checkpoint had of one before.
+// states simulates a node with several processes. It returns how many files checkpoints shared with earlier ones.
 func states(t *testing.T, seed uint64) (earlier int) {
 	b := newBed(t)
 	l := &life{bed: b, dice: rand.New(rand.NewPCG(seed, 2)), files: map[journal.Position]map[string]string{},
@@ -317,7 +317,7 @@ func states(t *testing.T, seed uint64) (earlier int) {
 	return l.earlier
 }
 
-// A checkpoint that costs more than it saves stays here.
+// A checkpoint that costs more than it saves is not uploaded.
 func TestAStateThatIsNotWorthIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLife(t, 1)
@@ -331,7 +331,7 @@ func TestAStateThatIsNotWorthIt(t *testing.T) {
 		}
 		l.at += 2 << 20
 		l.checkpoint(s)
-		for range 5 { // it is safe what is behind it, once the next files are closed
+		for range 5 { // uploaded after the next files are closed
 			l.checkpoint(s)
 			synctest.Wait()
 		}
@@ -345,7 +345,7 @@ func TestAStateThatIsNotWorthIt(t *testing.T) {
 	})
 }
 
-// Of a place that cannot be reached yet it is not known what an earlier process has left there.
+// Checkpoints cannot be removed while the location is unreachable.
 func TestWhatIsForgottenIsLeftInAPlaceThatIsDown(t *testing.T) {
 	b := newLateBed(t)
 	s := b.open().States(StatesConfig{})
@@ -354,7 +354,7 @@ func TestWhatIsForgottenIsLeftInAPlaceThatIsDown(t *testing.T) {
 	}
 }
 
-// A mutePlace takes all but its manifest.
+// A mutePlace accepts everything except the manifest.
 type mutePlace struct {
 	place.Place
 	mute atomic.Bool
@@ -367,7 +367,8 @@ func (p *mutePlace) Create(ctx context.Context, name string) (place.Writer, erro
 	return p.Place.Create(ctx, name)
 }
 
-// Who folds a dead node takes for lost what the manifest does not name: the log is not cut before that does.
+// A node that takes over treats records that the manifest does not list as lost. The log is therefore not trimmed
+// before the manifest lists them.
 func TestALogIsKeptUntilTheManifestNamesTheRecords(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
@@ -402,8 +403,7 @@ func TestALogIsKeptUntilTheManifestNamesTheRecords(t *testing.T) {
 	})
 }
 
-// A record file that somebody has moved away is missed until it is back: the log is not cut meanwhile, and that is
-// said.
+// If a record file is moved away, the log is not trimmed until it is back, with a warning.
 func TestARecordFileThatIsMovedAwayIsMissed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
@@ -437,8 +437,8 @@ func TestARecordFileThatIsMovedAwayIsMissed(t *testing.T) {
 		b.close(501, "another")
 		u.FileClosed()
 		synctest.Wait()
-		if x := u.Status().State; x.MissingCount != 1 || !strings.Contains(x.MissingHint(), name+" is missing") || len(warned) != 1 ||
-			!strings.HasSuffix(warned[0], x.MissingHint()) {
+		if x := u.Status().State; x.MissingCount != 1 || !strings.Contains(x.MissingHint(), name+" is missing") ||
+			len(warned) != 1 || !strings.HasSuffix(warned[0], x.MissingHint()) {
 			t.Errorf("%+v, warned of %q", x, warned)
 		}
 		move(kept, name)
@@ -453,8 +453,8 @@ func TestARecordFileThatIsMovedAwayIsMissed(t *testing.T) {
 	})
 }
 
-// A checkpoint that the log was cut for, and that is no longer whole in the place, is replaced by the next, be it worth
-// it or not; and the log is cut no further before.
+// If the checkpoint for which the log was trimmed is damaged in the location, the next one replaces it at any cost, and
+// the log is not trimmed further before.
 func TestACheckpointThatIsGoneFromThePlace(t *testing.T) {
 	for what, spoil := range map[string]func(l *life) error{
 		"nothing": func(*life) error { return nil },
@@ -518,8 +518,8 @@ func TestACheckpointThatIsGoneFromThePlace(t *testing.T) {
 	}
 }
 
-// A node that others have taken for dead, and that has not learnt it yet, leaves no checkpoint in its place: who has
-// folded it has removed the one that was there.
+// A node that was declared dead, and does not know it yet, writes no checkpoint: the node that took over has removed
+// the uploaded one.
 func TestACheckpointOfANodeThatWasFolded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLife(t, 1)
@@ -538,7 +538,7 @@ func TestACheckpointOfANodeThatWasFolded(t *testing.T) {
 	})
 }
 
-// A checkpoint whose files are gone here, or others, is let go of: the next one is brought.
+// A checkpoint whose files are missing or changed locally is discarded, and the next one is uploaded.
 func TestACheckpointThatCannotBeBrought(t *testing.T) {
 	for what, spoil := range map[string]func(name string) error{
 		"gone":    os.Remove,
@@ -578,7 +578,7 @@ func TestACheckpointThatCannotBeBrought(t *testing.T) {
 	}
 }
 
-// A clingyPlace does not let go of what it has.
+// A clingyPlace fails to remove files.
 type clingyPlace struct {
 	place.Place
 	clings atomic.Bool
@@ -591,7 +591,7 @@ func (p *clingyPlace) Remove(ctx context.Context, name string) error {
 	return p.Place.Remove(ctx, name)
 }
 
-// What an earlier checkpoint has left in the place goes as soon as the place lets go of it, in the next process, too.
+// Files of earlier checkpoints are removed as soon as the location allows it, also by the next process.
 func TestWhatEarlierCheckpointsHaveLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLife(t, 1)

@@ -12,8 +12,8 @@ import (
 	"kumo/internal/archive/away"
 )
 
-// load finds out what an earlier process has brought. Where that cannot be read, all is brought again; and at once, if
-// the log was cut for it: until then nobody could take over from a disk that is lost.
+// load reads the state that an earlier process has uploaded. If it is damaged, the next checkpoint is uploaded
+// completely and at any cost: until then no node could take over if the local disk is lost.
 func (s *States) load(ctx context.Context) error {
 	s.mu.Lock()
 	begun := s.loaded
@@ -36,10 +36,10 @@ func (s *States) load(ctx context.Context) error {
 		return err
 	}
 	if why == nil && begins > positionOf(there) {
-		why = fmt.Errorf("there is none up to %x, where the servers' journal begins", uint64(begins))
+		why = fmt.Errorf("there is none up to position %x, where the servers' log begins", uint64(begins))
 	}
 	if why != nil {
-		s.cfg.Warn(fmt.Errorf("the place %s has no whole checkpoint of this node, and gets the next one: %w",
+		s.cfg.Warn(fmt.Errorf("the place %s has no complete checkpoint of this node; the next one is uploaded: %w",
 			s.up.cfg.Place.URL(), why))
 	}
 	s.mu.Lock()
@@ -49,20 +49,20 @@ func (s *States) load(ctx context.Context) error {
 	return nil
 }
 
-// errStaged is a file of a checkpoint that cannot be had here, however often it is tried.
-var errStaged = errors.New("it is not what was kept for it")
+// errStaged means that a staged file of a checkpoint is unusable, so that a retry is useless.
+var errStaged = errors.New("the staged file is damaged")
 
-// discardPending lets go of a checkpoint that cannot be brought: the next one can.
+// discardPending discards a checkpoint that cannot be uploaded. The next one may succeed.
 func (s *States) discardPending(why error) error {
-	s.cfg.Warn(fmt.Errorf("a checkpoint does not come to the place %s, the next one may: %w", s.up.cfg.Place.URL(), why))
+	s.cfg.Warn(fmt.Errorf("upload a checkpoint to the place %s: %w; the next one is tried", s.up.cfg.Place.URL(), why))
 	s.mu.Lock()
 	s.pending = nil
 	s.mu.Unlock()
-	s.hasStale = s.hasStale || s.uploaded != nil && !s.forceNext // files of it may be there
+	s.hasStale = s.hasStale || s.uploaded != nil && !s.forceNext // some of its files may be uploaded
 	return s.clearStaging()
 }
 
-// bring brings a checkpoint to the place. What was brought before it failed is not brought again.
+// uploadCheckpoint uploads a checkpoint. After a failure, files already uploaded are not sent again.
 func (s *States) uploadCheckpoint(ctx context.Context, o *pendingState) error {
 	if err := errors.Join(s.up.claim.check(ctx), s.cfg.Log.CheckOwner(ctx)); err != nil {
 		return err
@@ -82,7 +82,7 @@ func (s *States) uploadCheckpoint(ctx context.Context, o *pendingState) error {
 	if err := s.cfg.Log.Ship(ctx, o.relies); err != nil {
 		return err
 	}
-	if err := s.cfg.Log.CheckOwner(ctx); err != nil { // who has folded this node has removed what the place had of it
+	if err := s.cfg.Log.CheckOwner(ctx); err != nil { // a node that took over has removed the uploaded state
 		return err
 	}
 	if err := state.Write(ctx, s.up.cfg.Place); err != nil {
@@ -97,21 +97,21 @@ func (s *States) uploadCheckpoint(ctx context.Context, o *pendingState) error {
 	return s.clearStaging()
 }
 
-// uploadFile sees that a file is in the place.
+// uploadFile makes sure that a file is in the location.
 func (s *States) uploadFile(ctx context.Context, o *pendingState, f *stateFile) (at away.StateFile, err error) {
 	staged := filepath.Join(s.up.cfg.Dir, f.staged())
 	src, err := s.up.cfg.Disk.OpenAt(staged)
 	if err != nil {
 		return at, fmt.Errorf("%w: %w", errStaged, err)
 	}
-	defer func() { _ = src.Close() }() // it is only read
+	defer func() { _ = src.Close() }() // opened for reading only
 	old, is := s.uploaded.File(f.name)
 	is = is && f.isImmutable() && old.Size == f.size
 	if is {
 		if is, err = old.Exists(ctx, s.up.cfg.Place); err != nil {
 			return at, err
 		}
-		if !is { // nor is what the log was cut for
+		if !is { // so the location lacks a file that the trimmed log requires
 			s.mu.Lock()
 			s.forceNext = true
 			s.mu.Unlock()

@@ -12,14 +12,14 @@ import (
 )
 
 type stateFile struct {
-	name string // "seen/00000001.run"
+	name string // relative to the crawl's state, such as "seen/00000001.run"
 	size int64
 }
 
-// stagingName is where files of a checkpoint that is brought to the place have second names.
+// stagingName is the folder in which files of a checkpoint have second names during its upload.
 var stagingName = filepath.Join("state", "leaving")
 
-// listFiles finds the files of the checkpoint at hand, and how many bytes of them are not in the place.
+// listFiles returns the files of the current checkpoint, and the bytes of those that are not uploaded.
 func (s *States) listFiles() (files []stateFile, cost int64, err error) {
 	there := map[string]int64{}
 	if s.uploaded != nil {
@@ -38,7 +38,7 @@ func (s *States) listFiles() (files []stateFile, cost int64, err error) {
 			}
 			f := stateFile{name: room + "/" + name}
 			f.size, err = s.up.cfg.Disk.Size(s.up.cfg.path("state/" + f.name))
-			if errors.Is(err, fs.ErrNotExist) { // no checkpoint names it
+			if errors.Is(err, fs.ErrNotExist) { // not part of the checkpoint
 				continue
 			}
 			if err != nil {
@@ -53,7 +53,7 @@ func (s *States) listFiles() (files []stateFile, cost int64, err error) {
 	return files, cost, nil
 }
 
-// isImmutable reports whether a file with its name and its length is always the same.
+// isImmutable reports whether a file with its name and length never changes.
 func (f *stateFile) isImmutable() bool {
 	return strings.HasSuffix(f.name, ".run") || strings.HasPrefix(f.name, "frontier/queue-")
 }
@@ -62,7 +62,7 @@ func (f *stateFile) staged() string {
 	return filepath.Join(stagingName, strings.ReplaceAll(f.name, "/", "."))
 }
 
-// stage gives files a second name. Those that have gone meanwhile no checkpoint names.
+// stage links files under second names. Files that were removed in the meantime are not part of the checkpoint.
 func (s *States) stage(files []stateFile) (staged []stateFile, err error) {
 	if err := s.clearStaging(); err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func copyFile(disk vfs.FS, from, to string, size int64) (err error) {
 	return errors.Join(err, dst.Close())
 }
 
-// clearStaging takes the second names away.
+// clearStaging removes the second names.
 func (s *States) clearStaging() error {
 	disk, dir := s.up.cfg.Disk, filepath.Join(s.up.cfg.Dir, stagingName)
 	names, err := disk.List(dir)

@@ -10,14 +10,14 @@ import (
 	"kumo/internal/base/stats"
 )
 
-// A report guards the figures that Status returns. All methods may be called by many goroutines at once.
+// A report guards the figures that Status returns. Its methods are safe for concurrent use.
 type report struct {
 	mu     sync.Mutex // guards the fields below
 	status stats.Uploads
 	next   time.Time // next try; zero: now
 }
 
-// snapshot returns the figures.
+// snapshot returns the current figures.
 func (r *report) snapshot() stats.Uploads {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -28,7 +28,7 @@ func (r *report) snapshot() stats.Uploads {
 	return s
 }
 
-// work applies that the place works. It reports whether it has failed before.
+// work records that the location works. It reports whether it has failed before.
 func (r *report) work() (back bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -37,7 +37,7 @@ func (r *report) work() (back bool) {
 	return back
 }
 
-// replaced counts a file that came into the place, instead of others.
+// replaced counts an uploaded file, and removes the files that it replaces from the count.
 func (r *report) replaced(e *away.Entry, others []away.Entry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -62,14 +62,14 @@ func (r *report) setWaiting(todo []pendingFile) {
 	}
 }
 
-// reportFailure reports that the place fails, and why.
+// reportFailure reports that the location fails, and why.
 func (u *Uploader) reportFailure(err error, next time.Duration) {
 	if u.report.fail(err, next) && u.cfg.Failed != nil {
 		u.cfg.Failed(u.Status())
 	}
 }
 
-// fail sets why the place fails, and when it is tried next. It reports whether the reason is new.
+// fail records why the location fails, and when it is retried. It reports whether the reason is new.
 func (r *report) fail(err error, next time.Duration) bool {
 	why := reason(err)
 	r.mu.Lock()
@@ -82,26 +82,26 @@ func (r *report) fail(err error, next time.Duration) bool {
 	return news
 }
 
-// reason returns the first line of an error, which may be joined of several.
+// reason returns the first line of an error, which may join several.
 func reason(err error) string {
 	why, _, _ := strings.Cut(err.Error(), "\n")
 	return why
 }
 
-// reportRecovery reports that the place works again, if it has failed.
+// reportRecovery reports that the location works again, if it has failed.
 func (u *Uploader) reportRecovery() {
 	if u.report.work() && u.cfg.Recovered != nil {
 		u.cfg.Recovered(u.Status())
 	}
 }
 
-// timeoutError returns the error of a run that ends because the place has failed for too long.
+// timeoutError returns the error of a run that ends because the location has failed for too long.
 func (u *Uploader) timeoutError(err error) error {
 	u.report.fail(err, 0) // the caller reports it
 	return u.incompleteError(err)
 }
 
-// incompleteError returns the error of a run that ends before all files are in the place.
+// incompleteError returns the error of a run that ends before all files are uploaded.
 func (u *Uploader) incompleteError(err error) error {
 	_, _ = u.scan(true)
 	s := u.Status()

@@ -34,26 +34,26 @@ import (
 // A Config configures the uploads of a crawl.
 type Config struct {
 	Place          place.Place
-	URL            string   // with the options by which the place is reached; default its own
+	URL            string   // with the location's options; default its own
 	Dir            string   // the crawl's folder
-	Disk           vfs.FS   // that has it
-	Crawl          string   // its name
-	Grow           []string // files in the folder that go whole at the end of a run
-	First          string   // of these, one that goes at the beginning, too: who reads what there is needs it; may be empty
-	Fresh          bool     // the crawl begins anew: what another has in the place is not to be written over
-	RemoveUploaded bool     // WARC files leave the folder once the place has them
-	Unreachable    error    // the place could not be reached a moment ago: Run makes it the crawl's when it can be
+	Disk           vfs.FS   // the disk with the folder
+	Crawl          string   // the crawl's name
+	Grow           []string // growing files, uploaded whole at the end of a run
+	First          string   // the one of them that is also uploaded at the start, because readers need it; may be ""
+	Fresh          bool     // the crawl starts over and must not overwrite another crawl in the location
+	RemoveUploaded bool     // remove uploaded WARC files from the folder
+	Unreachable    error    // why the location was unreachable at the start: Run claims it later
 
-	Workers int // files that are on the way at once; default 2
-	// are told that the place fails, when it begins to or for another reason, and that it works again
+	Workers int // files uploaded at the same time; default 2
+	// Failed is called when the location begins to fail or fails for another reason, Recovered when it works again.
 	Failed, Recovered func(stats.Uploads)
 }
 
-// ErrIncomplete is the end of a run whose files are not all in the place.
-var ErrIncomplete = errors.New("not all files are in the place")
+// ErrIncomplete means that a run ended before all its files were uploaded.
+var ErrIncomplete = errors.New("not all files are uploaded to")
 
-// An Uploader uploads files to a place. [Uploader.Run] is called once; the other methods may be called by many
-// goroutines at once. It guards the order and the retries of uploads; its parts guard the rest.
+// An Uploader uploads files to a location. [Uploader.Run] is called once; the other methods are safe for concurrent
+// use. It guards the order and the retries of uploads; its parts guard the rest.
 type Uploader struct {
 	cfg    Config
 	claim  claim
@@ -63,18 +63,18 @@ type Uploader struct {
 	lists  lists
 	report report
 	wakeup chan struct{}
-	end    chan struct{} // closed: no new files come
+	end    chan struct{} // closed: no new files follow
 
-	patience     time.Duration // with a place that fails, once end is closed
-	worst        int           // failures of the file that failed most often, of those in the last round
-	lastProgress time.Time     // when a file came into the place, or end was closed
+	patience     time.Duration // time for retries after end is closed
+	worst        int           // failures of the file that failed most often, among those of the last round
+	lastProgress time.Time     // when a file was uploaded or end was closed
 
 	mu     sync.Mutex // guards states
 	states *States    // nil: no checkpoints are uploaded
 }
 
-// Open makes the place the crawl's, or checks that it is, and reads the record of its files. The caller holds the
-// folder. A place that cannot be reached, or written to yet, is left to Run: [Uploader.Late] returns why.
+// Open makes the location the crawl's, or checks that it is, and reads the list of its files. The caller must hold the
+// crawl's folder. If the location is unreachable or not yet writable, Run retries, and [Uploader.NotReady] returns why.
 func Open(ctx context.Context, cfg Config) (*Uploader, error) {
 	cfg.Workers, cfg.URL = cmp.Or(cfg.Workers, 2), cmp.Or(cfg.URL, cfg.Place.URL())
 	cfg.Place = place.FailFast(cfg.Place) // the Uploader reports and retries failures itself
@@ -107,7 +107,7 @@ func Open(ctx context.Context, cfg Config) (*Uploader, error) {
 	return u, err
 }
 
-// open makes the place the crawl's, if it can be reached.
+// open makes the location the crawl's, if it is reachable.
 func (u *Uploader) open(ctx context.Context) (err error) {
 	if u.claim.link, err = u.claim.read(); err != nil {
 		return err
@@ -122,7 +122,7 @@ func (u *Uploader) open(ctx context.Context) (err error) {
 	return u.claim.writeLink()
 }
 
-// Late returns why the place is not the crawl's yet; nil if it is.
+// NotReady returns why the location is not the crawl's yet; nil if it is.
 func (u *Uploader) NotReady() error {
 	if u.claim.established.Load() {
 		return nil
@@ -130,14 +130,14 @@ func (u *Uploader) NotReady() error {
 	return u.cfg.Unreachable
 }
 
-// Manifest returns the files in the place. It grows with them.
+// Manifest returns the files in the location. It is updated by uploads.
 func (u *Uploader) Manifest() *away.Manifest { return u.ledger.manifest }
 
-// Has reports whether a reader of the place finds a file: the place has it, a WARC file with its index, and the
+// Has reports whether readers of the location find a file: it is uploaded, also the index of a WARC file, and the
 // manifest lists it.
 func (u *Uploader) Has(name string) bool { return u.ledger.has(name) }
 
-// FileClosed reports that a file was closed. It never waits.
+// FileClosed reports that a file was closed. It does not block.
 func (u *Uploader) FileClosed() {
 	select {
 	case u.wakeup <- struct{}{}:
@@ -145,8 +145,8 @@ func (u *Uploader) FileClosed() {
 	}
 }
 
-// End reports that the crawl's run has ended and its files are closed. Growing files are uploaded, too, and Run returns
-// when all files are in the place, or none has come there for so long.
+// End reports that the crawl's run has ended and its files are closed. Growing files are then also uploaded. Run
+// returns when all files are uploaded, or when nothing was uploaded for patience.
 func (u *Uploader) End(patience time.Duration) {
 	u.patience = patience
 	close(u.end)
@@ -168,7 +168,7 @@ func (c *Config) path(name string) string {
 	return filepath.Join(c.Dir, filepath.FromSlash(name))
 }
 
-// look lists the files that are to be uploaded, and reports their number.
+// scan lists the files to upload, and updates their number in the status.
 func (u *Uploader) scan(ending bool) ([]pendingFile, error) {
 	todo, err := u.queue.scan(ending)
 	if err == nil {
@@ -186,11 +186,11 @@ func (u *Uploader) isEnding() bool {
 	}
 }
 
-// Run uploads files, until End was called and all are in the place. The error is ErrIncomplete if some are not, and ErrInUse
-// if the place is no longer this crawl's.
+// Run uploads files until End was called and all are uploaded. It returns ErrIncomplete if some are not, and ErrInUse
+// if the location is no longer this crawl's.
 func (u *Uploader) Run(ctx context.Context) error {
 	for failures, ended := 0, false; ; {
-		ending, came := u.isEnding(), u.lastProgress // before look
+		ending, came := u.isEnding(), u.lastProgress // before scan
 		if ending && !ended {
 			ended, failures, u.lastProgress = true, 0, time.Now()
 			came = u.lastProgress
@@ -214,7 +214,7 @@ func (u *Uploader) Run(ctx context.Context) error {
 		case errors.Is(err, ErrRefused):
 			u.reportFailure(err, 0)
 			for !u.isEnding() && ctx.Err() == nil {
-				u.wait(ctx, maxPause, false) // and the status counts waiting files all the same
+				u.wait(ctx, maxPause, false) // the status still counts pending files
 			}
 			return u.incompleteError(err)
 		case errors.Is(err, ErrInUse):
@@ -226,11 +226,11 @@ func (u *Uploader) Run(ctx context.Context) error {
 			continue
 		}
 		failures++
-		if u.lastProgress.After(came) { // some steps of many fail: a longer pause is for a file that fails again
+		if u.lastProgress.After(came) { // among many uploads some always fail: pause longer only if a file fails again
 			failures = max(u.worst, 1)
 		}
 		next := pause(failures)
-		if !u.claim.established.Load() && !place.IsTransient(err) && !errors.Is(err, place.ErrLocked) { // a person has to act
+		if !u.claim.established.Load() && !place.IsTransient(err) && !errors.Is(err, place.ErrLocked) { // the user must act
 			if next = maxPause; ending {
 				return u.timeoutError(err)
 			}
@@ -252,13 +252,13 @@ const (
 	maxPause = 5 * time.Minute
 )
 
-// pause returns the time until the next try after so many failures in a row.
+// pause returns the pause after a number of failures in a row.
 func pause(failures int) time.Duration {
 	return min(minPause<<min(failures-1, 20), maxPause)
 }
 
-// wait returns when the time has passed, or, without one, when a file was closed. It does so too when the run ends,
-// unless the caller has acted on that: what the caller has seen counts, as the run may end at any moment.
+// wait waits for a duration, or without one until a file is closed. It also returns when the run ends, unless ending is
+// set: the caller then has seen that already.
 func (u *Uploader) wait(ctx context.Context, d time.Duration, ending bool) {
 	var passed <-chan time.Time
 	if d > 0 {

@@ -25,11 +25,11 @@ import (
 	"kumo/internal/base/vfs/vfstest"
 )
 
-// A bed has a crawl's folder, and a place.
+// A bed has a crawl's folder and a location.
 type bed struct {
 	*testing.T
 	dir string
-	at  place.Place // without faults
+	at  place.Place // the location without faults
 	p   place.Place
 	cfg Config
 }
@@ -56,7 +56,7 @@ func (b *bed) write(name, text string) {
 	}
 }
 
-// close writes a WARC file that is closed, with its index.
+// close writes a closed WARC file and its index.
 func (b *bed) close(n int, text string) {
 	b.Helper()
 	b.write(fmt.Sprintf("warc/news-%05d-vm.cdxj", n), "index of "+text)
@@ -72,7 +72,7 @@ func (b *bed) open() *Uploader {
 	return u
 }
 
-// run brings all there.
+// run uploads everything.
 func (b *bed) run() error {
 	b.Helper()
 	u := b.open()
@@ -80,7 +80,7 @@ func (b *bed) run() error {
 	return u.Run(b.Context())
 }
 
-// wantAll sees that the place has the folder's files, each as the manifest names it, and nothing else.
+// wantAll checks that the location has the folder's files, as listed in the manifest, and nothing else.
 func (b *bed) wantAll() {
 	b.Helper()
 	m, err := away.ReadManifest(b.Context(), b.at)
@@ -141,7 +141,7 @@ func TestFilesComeAsTheyAreClosed(t *testing.T) {
 			t.Errorf("at the end: %+v", s)
 		}
 		b.wantAll()
-		b.write("pages.jsonl", "{}\n{}\n") // the next run's
+		b.write("pages.jsonl", "{}\n{}\n") // written in the next run
 		if err := b.run(); err != nil {
 			t.Fatal(err)
 		}
@@ -196,7 +196,7 @@ func TestAPlaceThatIsDownIsTriedAgainWithGrowingPauses(t *testing.T) {
 	})
 }
 
-// What fails now and then is tried again soon, as long as something comes there in between.
+// Pauses stay short after occasional failures, as long as other uploads succeed.
 func TestAPlaceThatFailsNowAndThenIsNotWaitedForLonger(t *testing.T) {
 	seed := rand.Uint64()
 	synctest.Test(t, func(t *testing.T) {
@@ -224,7 +224,7 @@ func TestAPlaceThatFailsNowAndThenIsNotWaitedForLonger(t *testing.T) {
 	})
 }
 
-// A narrow place never takes one file.
+// A narrow location never accepts one of the files.
 type narrow struct {
 	place.Place
 	name  string
@@ -239,7 +239,7 @@ func (r *narrow) Create(ctx context.Context, name string) (place.Writer, error) 
 	return r.Place.Create(ctx, name)
 }
 
-// A file that the place never takes is tried less and less often, though others come there.
+// A file that is always rejected is retried less and less often, although others succeed.
 func TestAFileThatIsNeverTakenIsSeldomTried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
@@ -258,18 +258,18 @@ func TestAFileThatIsNeverTakenIsSeldomTried(t *testing.T) {
 		if err := <-ran; !errors.Is(err, ErrIncomplete) {
 			t.Error(err)
 		}
-		if r.tries < 5 || r.tries > 100 { // each time it is begun thrice
+		if r.tries < 5 || r.tries > 100 { // three starts per try
 			t.Errorf("it is tried %d times in an hour", r.tries)
 		}
 	})
 }
 
-// TestARunThatEndsBeforeTheWaitIsNotMissed ends a run after Run has looked whether it has, and before it waits.
+// TestARunThatEndsBeforeTheWaitIsNotMissed ends a run between Run's check and its wait.
 func TestARunThatEndsBeforeTheWaitIsNotMissed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := &Uploader{wakeup: make(chan struct{}, 1), end: make(chan struct{})}
 		u.End(0)
-		u.wait(t.Context(), 0, false) // or synctest says that all goroutines are blocked
+		u.wait(t.Context(), 0, false) // otherwise synctest reports that all goroutines are blocked
 	})
 }
 
@@ -282,7 +282,8 @@ func TestPausesHaveABound(t *testing.T) {
 	}
 }
 
-// TestKilledAtAnyByte dies at a byte of what the uploader writes to the disk, with a place that fails by chance.
+// TestKilledAtAnyByte kills the process at any byte that the uploader writes to disk, with random faults of the
+// location.
 func TestKilledAtAnyByte(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		seed := rand.Uint64()
@@ -343,7 +344,7 @@ func TestWhatIsThereAndWasNotNotedIsNotSentAgain(t *testing.T) {
 	p := placetest.NewFaulty(b.at, rand.New(rand.NewPCG(1, 1)), 0)
 	b.cfg.Place = p
 	u := b.open()
-	p.SetRoom(600) // for the manifest
+	p.SetRoom(600) // space for the manifest
 	u.End(0)
 	if err := u.Run(t.Context()); err != nil {
 		t.Fatal(err)
@@ -436,7 +437,7 @@ func TestAPlaceThatIsTakenOver(t *testing.T) {
 	}
 }
 
-// twoWays is a place that another one stands for where it is to say soon that it fails.
+// twoWays is a location with a separate fast-failing variant.
 type twoWays struct {
 	place.Place
 	prompt place.Place
@@ -444,7 +445,7 @@ type twoWays struct {
 
 func (p twoWays) FailFast() place.Place { return p.prompt }
 
-// A place is claimed, and files are brought, by what says soon that it fails.
+// Claiming and uploading use the fast-failing variant.
 func TestAPlaceThatSoonSaysThatItFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)

@@ -16,23 +16,23 @@ import (
 	"kumo/internal/state/store/warc"
 )
 
-// MaxBody is how many bytes of a body are given. What is longer is cut off.
+// MaxBody limits the bytes of a body that are returned. Longer bodies are truncated.
 const MaxBody = 1 << 30
 
-// An RecordError is a record that cannot be read. It says which.
+// A RecordError is the error of a record that cannot be read.
 type RecordError struct {
 	Location
 	Err error
 }
 
 func (e *RecordError) Error() string {
-	return fmt.Sprintf("the record at %d of warc/%s cannot be read: %v", e.Offset, e.File, e.Err)
+	return fmt.Sprintf("cannot read the record at byte %d of warc/%s: %v", e.Offset, e.File, e.Err)
 }
 
 func (e *RecordError) Unwrap() error { return e.Err }
 
-// ReadResponse reads a capture's answer: head, and body without transfer and content codings. Truncated and Malformed say
-// what it lacks. What cannot be read is an [RecordError].
+// ReadResponse reads the response of a capture: the head, and the body without transfer and content codings. Truncated
+// and Malformed tell how it is incomplete. If the record cannot be read, the error is a [RecordError].
 func (r *Reader) ReadResponse(c *Capture) (*page.Response, error) {
 	head, err := r.files.record(c.Head)
 	if err != nil {
@@ -43,7 +43,7 @@ func (r *Reader) ReadResponse(c *Capture) (*page.Response, error) {
 	if c.Body == nil {
 		return resp, r.read(resp, head, c.Head, true)
 	}
-	if len(head.Block) > 0 { // of one that says no more than that all is as before nothing is kept
+	if len(head.Block) > 0 { // a revisit may have no head; then the one of the other record is used
 		if err := r.read(resp, head, c.Head, true); err != nil {
 			return nil, err
 		}
@@ -56,7 +56,7 @@ func (r *Reader) ReadResponse(c *Capture) (*page.Response, error) {
 	return resp, r.read(resp, body, *c.Body, resp.Header == nil)
 }
 
-// read fills resp from a record, with its header fields or with the body alone.
+// read fills resp from a record: the body, and if fields is set the header fields.
 func (r *Reader) read(resp *page.Response, rec *warc.Record, at Location, fields bool) error {
 	answer, err := rec.Response()
 	if err != nil {
@@ -68,7 +68,7 @@ func (r *Reader) read(resp *page.Response, rec *warc.Record, at Location, fields
 	}
 	resp.Payload, err = io.ReadAll(io.LimitReader(answer.Body, r.maxBody))
 	if err != nil && resp.Truncated == page.Whole {
-		resp.Malformed = err.Error() // what there is of it will do
+		resp.Malformed = err.Error() // use the part that could be decoded
 	}
 	coded := page.Response{URL: resp.URL, Header: answer.Header, Payload: resp.Payload}
 	if err := fetch.Decode(&coded, r.maxBody); err != nil {
@@ -78,7 +78,7 @@ func (r *Reader) read(resp *page.Response, rec *warc.Record, at Location, fields
 	return nil
 }
 
-// Redirects reports whether an answer with the status leads elsewhere.
+// Redirects reports whether a status is a redirect.
 func Redirects(status int) bool {
 	switch status {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,
@@ -88,7 +88,7 @@ func Redirects(status int) bool {
 	return false
 }
 
-// files are the WARC files, a few of them open.
+// files are the WARC files, of which a few are open.
 type files struct {
 	disk      vfs.FS
 	dir       string
@@ -109,7 +109,7 @@ func newFiles(disk vfs.FS, dir string, most int64) *files {
 	return &files{disk: disk, dir: filepath.Join(dir, "warc"), open: map[string]*file{}, maxRecord: most}
 }
 
-// record reads a record. It is valid until the next.
+// record reads a record. It is valid until the next call.
 func (f *files) record(at Location) (*warc.Record, error) {
 	in, err := f.reader(at.File)
 	if err != nil {
@@ -121,7 +121,7 @@ func (f *files) record(at Location) (*warc.Record, error) {
 		return nil, &RecordError{at, err}
 	}
 	if n, err := strconv.ParseInt(rec.Fields["Content-Length"], 10, 64); err != nil || n != int64(len(rec.Block)) {
-		return nil, &RecordError{at, errors.New("it is not whole")}
+		return nil, &RecordError{at, errors.New("the record is incomplete")}
 	}
 	return rec, nil
 }
@@ -150,10 +150,10 @@ func (f *files) reader(name string) (*warc.Reader, error) {
 	return in, nil
 }
 
-// openFile opens a file by the name that it has when it is closed.
+// openFile opens a WARC file by its final name, whether it is closed yet or not.
 func (f *files) openFile(name string) (vfs.ReaderAt, int64, error) {
 	if strings.ContainsAny(name, `/\`) {
-		return nil, 0, fmt.Errorf("%q is no file's name", name)
+		return nil, 0, fmt.Errorf("invalid file name %q", name)
 	}
 	there := filepath.Join(f.dir, name)
 	size, err := f.disk.Size(there)
@@ -168,7 +168,7 @@ func (f *files) openFile(name string) (vfs.ReaderAt, int64, error) {
 	return src, size, err
 }
 
-// evict closes the file that was used least lately.
+// evict closes the least recently used file.
 func (f *files) evict() error {
 	oldest := ""
 	for name, x := range f.open {

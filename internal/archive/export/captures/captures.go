@@ -31,73 +31,74 @@ import (
 	"kumo/internal/state/store/warc"
 )
 
-// A Capture is a URL's newest good answer.
+// A Capture is the newest good answer of a URL.
 type Capture struct {
-	URL         string    `json:"url"`
-	Time        time.Time `json:"time"` // of the visit, in seconds
-	Status      int       `json:"status"`
-	Type        string    `json:"type,omitempty"`  // the declared media type, in lower case; "" where none is
-	Digest      string    `json:"digest"`          // of the body as it lies in the record, with its "sha1:"
-	Head        Location  `json:"head"`            // where the visit's record lies
-	Body        *Location `json:"body,omitempty"`  // where the record lies whose body this is, if that is another
-	Depth       int       `json:"depth"`           // hops from a seed, as pages.jsonl has them; -1 if it does not say
-	Visit       *Visit    `json:"visit,omitempty"` // what pages.jsonl says of the visit; nil if it says nothing
-	Text        *TextLine `json:"text,omitempty"`  // its line in text.jsonl; nil if there is none, or Config.Texts is nil
-	bodyMissing bool      // the record with the body is not there
+	URL    string    `json:"url"`
+	Time   time.Time `json:"time"` // of the visit, in whole seconds
+	Status int       `json:"status"`
+	Type   string    `json:"type,omitempty"`  // declared media type in lower case; "" if none is declared
+	Digest string    `json:"digest"`          // of the body as stored in the record, with the prefix "sha1:"
+	Head   Location  `json:"head"`            // the visit's record
+	Body   *Location `json:"body,omitempty"`  // the record with the body, if it is another one
+	Depth  int       `json:"depth"`           // hops from a seed, as in pages.jsonl; -1 if unknown
+	Visit  *Visit    `json:"visit,omitempty"` // the visit's data from pages.jsonl; nil if there is none
+	// the line in text.jsonl; nil if there is none or Config.Texts is nil
+	Text        *TextLine `json:"text,omitempty"`
+	bodyMissing bool      // the record with the body is missing
 }
 
 // A Visit holds the members of a line of pages.jsonl that exports copy.
 type Visit = jsonl.Visit
 
-// A Place is where a record lies.
+// A Location is the position of a record.
 type Location struct {
-	File           string // in the folder warc, without ".open"
+	File           string // in the folder warc, without the suffix ".open"
 	Offset, Length int64
 }
 
-// A Config says where to look.
+// A Config configures Open.
 type Config struct {
 	Dir  string // the crawl's folder
 	Disk vfs.FS // default vfs.OS
-	Temp string // where it is sorted what does not fit into memory; default the system's folder for that
-	// the disk with the crawl's text.jsonl, whose lines captures get as Text; nil: they get none
+	Temp string // folder for temporary files of sorting; default the system's
+	// Texts is the disk with the crawl's text.jsonl, whose lines captures have as Text; nil: they have none.
 	Texts vfs.FS
 }
 
-// An Archive has the captures of a crawl. One goroutine uses it. Close removes what it has sorted.
+// An Archive has the captures of a crawl. It is not safe for concurrent use. Close removes its temporary files.
 type Archive struct {
 	*Reader
 	cfg           Config
 	temp          string
-	indexNames    []string // the names of the indexes
-	capturesFile  string   // the file with the captures
+	indexNames    []string // names of the indexes
+	capturesFile  string   // file with the captures
 	count         int64
 	missingBodies int64
-	selected      map[uint64]struct{} // the places of records of captures that were kept; nil if all are
+	selected      map[uint64]struct{} // hashes of the record locations of selected captures; nil: all are selected
 }
 
-// A Reader reads answers. One goroutine uses it.
+// A Reader reads responses. It is not safe for concurrent use.
 type Reader struct {
 	files   *files
-	maxBody int64 // bytes of a body, and of a record
+	maxBody int64 // bytes of a body or a record
 	texts   textReader
 }
 
-// NewReader returns a reader of the crawl in dir, for who knows where records lie. Of a body it gives no more than most
-// bytes, and a record that is longer still is an [RecordError].
+// NewReader returns a reader of the crawl in dir for callers that know the locations of records. Bodies are truncated
+// to maxBody bytes, and a longer record is a [RecordError].
 func NewReader(disk vfs.FS, dir string, most int64) *Reader {
 	return &Reader{files: newFiles(disk, dir, most+maxHeads), maxBody: most}
 }
 
-const maxHeads = 1 << 20 // bytes of an answer's head, or of several
+const maxHeads = 1 << 20 // bytes of all heads of a response
 
-// Close lets go of files.
+// Close closes the reader's files.
 func (r *Reader) Close() error { return errors.Join(r.files.close(), r.texts.close()) }
 
-// ErrNoRecords is a crawl without records.
+// ErrNoRecords means that a crawl has no WARC files.
 var ErrNoRecords = errors.New("the crawl has no WARC files here")
 
-// Open reads the indexes of the crawl's WARC files. Records that come later are not seen.
+// Open reads the indexes of the crawl's WARC files. The archive does not include records that are added later.
 func Open(ctx context.Context, cfg Config) (a *Archive, err error) {
 	if cfg.Disk == nil {
 		cfg.Disk = vfs.OS
@@ -119,16 +120,16 @@ func (a *Archive) NewReader() *Reader {
 		texts: textReader{disk: a.cfg.Texts, dir: a.cfg.Dir}}
 }
 
-// Close lets go of files.
+// Close closes the files, and removes the temporary ones.
 func (a *Archive) Close() error { return errors.Join(a.Reader.Close(), os.RemoveAll(a.temp)) }
 
-// Len is how many captures there are.
+// Len returns the number of captures.
 func (a *Archive) Len() int64 { return a.count }
 
-// MissingBodies is how many URLs are left out because the record is not there that has what was found again.
+// MissingBodies returns the number of URLs that are excluded because the record with their body is missing.
 func (a *Archive) MissingBodies() int64 { return a.missingBodies }
 
-// Each calls f with the captures, in the order of their URLs.
+// Each calls f with the captures in URL order.
 func (a *Archive) Each(ctx context.Context, f func(*Capture) error) error {
 	_, err := store.EachLineOf(a.cfg.Disk, a.capturesFile, func(line []byte, _ int64) error {
 		if ctx.Err() != nil {
@@ -143,7 +144,7 @@ func (a *Archive) Each(ctx context.Context, f func(*Capture) error) error {
 	return err
 }
 
-// read finds each URL's capture.
+// read determines the capture of each URL.
 func (a *Archive) read(ctx context.Context) (err error) {
 	if a.indexNames, err = a.indexes(); err != nil {
 		return err
@@ -166,7 +167,7 @@ func (a *Archive) read(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	wanted := map[string]*Location{} // digests of which no record of the same URL is there
+	wanted := map[string]*Location{} // digests for which the URL itself has no record
 	if err := a.write("first", func(w *bufio.Writer) error { return a.writeNewest(ctx, sorter, wanted, w) }); err != nil {
 		return err
 	}
@@ -189,13 +190,14 @@ func (a *Archive) read(ctx context.Context) (err error) {
 	return nil
 }
 
-// What begins a line of pages.jsonl, or of text.jsonl, in the sorter, where a line of an index begins with a key.
+// First bytes of the sorter's entries for lines of pages.jsonl and text.jsonl. Entries for index lines begin with a
+// key.
 const (
 	pageMark = 0
 	textMark = 1
 )
 
-// readPages adds to the sorter what pages.jsonl has of each visit.
+// readPages adds the lines of pages.jsonl to the sorter.
 func (a *Archive) readPages(ctx context.Context, sorter *extsort.Sorter) error {
 	var key, value []byte
 	_, err := store.EachLineOf(a.cfg.Disk, filepath.Join(a.cfg.Dir, "pages.jsonl"), func(line []byte, _ int64) error {
@@ -204,7 +206,7 @@ func (a *Archive) readPages(ctx context.Context, sorter *extsort.Sorter) error {
 		}
 		var p pageLine
 		if json.Unmarshal(line, &p) != nil {
-			return nil // kumo verify says so; records are what counts
+			return nil // kumo verify reports it; the records are authoritative
 		}
 		key = visitKey(key, p.URL, p.Time)
 		p.URL = ""
@@ -220,14 +222,14 @@ func (a *Archive) readPages(ctx context.Context, sorter *extsort.Sorter) error {
 	return err
 }
 
-// visitKey makes the key in the sorter of a line of a visit.
+// visitKey returns the sorter key for a line of a visit.
 func visitKey(key []byte, url string, at time.Time) []byte {
 	return at.UTC().AppendFormat(append(append(key[:0], url...), 0), "20060102150405")
 }
 
-const revisit = "warc/revisit" // the media type of an index line
+const revisit = "warc/revisit" // media type of a revisit in an index line
 
-// indexes are the names of the indexes; a WARC file without one is an error.
+// indexes returns the names of the indexes. A WARC file without an index is an error.
 func (a *Archive) indexes() (all []string, err error) {
 	names, err := a.cfg.Disk.List(filepath.Join(a.cfg.Dir, "warc"))
 	if err != nil {
@@ -248,7 +250,7 @@ func (a *Archive) indexes() (all []string, err error) {
 			index += ".open"
 		}
 		if !there[index] {
-			return nil, fmt.Errorf("warc/%s has no index: there is no warc/%s", name, index)
+			return nil, fmt.Errorf("warc/%s has no index: warc/%s does not exist", name, index)
 		}
 		all = append(all, index)
 	}
@@ -258,7 +260,7 @@ func (a *Archive) indexes() (all []string, err error) {
 	return all, nil
 }
 
-// eachEntry calls f with the lines of indexes.
+// eachEntry calls f with the lines of all indexes.
 func (a *Archive) eachEntry(ctx context.Context, f func(x *warc.IndexLine, line []byte) error) error {
 	for _, name := range a.indexNames {
 		if ctx.Err() != nil {
@@ -279,7 +281,7 @@ func (a *Archive) eachEntry(ctx context.Context, f func(x *warc.IndexLine, line 
 	return nil
 }
 
-// write makes a file in the temporary folder.
+// write creates a file in the temporary folder.
 func (a *Archive) write(name string, fill func(*bufio.Writer) error) (err error) {
 	f, err := a.cfg.Disk.Append(filepath.Join(a.temp, name))
 	if err != nil {
@@ -293,7 +295,7 @@ func (a *Archive) write(name string, fill func(*bufio.Writer) error) (err error)
 	return w.Flush()
 }
 
-// writeNewest writes each URL's capture. Digests whose records are to be found elsewhere are put into wanted.
+// writeNewest writes the capture of each URL. It adds digests whose records belong to other URLs to wanted.
 func (a *Archive) writeNewest(ctx context.Context, sorter *extsort.Sorter, wanted map[string]*Location,
 	w *bufio.Writer) error {
 	var of group
@@ -330,16 +332,16 @@ func (a *Archive) writeNewest(ctx context.Context, sorter *extsort.Sorter, wante
 	return end()
 }
 
-// A group is what there is of a URL, by time.
+// A group has the entries of one URL, in order of time.
 type group struct {
 	url       string
-	depth     int    // as it was found last, -1 if nobody says
-	visit     *Visit // the latest so far, whose line comes before that of its record
+	depth     int    // in the latest line that has it; -1 if unknown
+	visit     *Visit // latest so far; its line precedes that of its record
 	last      *warc.IndexLine
-	lastVisit *Visit           // of last
-	answers   []warc.IndexLine // the last one with each digest
-	pages     []pageLine       // the newest ones, at most maxAnswers; none without Config.Texts
-	texts     []TextLine       // likewise
+	lastVisit *Visit           // visit of last
+	answers   []warc.IndexLine // the latest answer with each digest
+	pages     []pageLine       // the newest lines, at most maxAnswers; none without Config.Texts
+	texts     []TextLine       // as pages
 }
 
 func (g *group) add(x warc.IndexLine) {
@@ -355,11 +357,10 @@ func (g *group) add(x warc.IndexLine) {
 	g.last, g.lastVisit = &x, g.visit
 }
 
-// maxAnswers is how many different answers of a URL are remembered at once; older ones are found as those of other
-// URLs are.
+// maxAnswers limits the different answers of one URL in memory. Older answers are resolved like those of other URLs.
 const maxAnswers = 100
 
-// newest is the URL's capture; nil if it has none.
+// newest returns the URL's capture; nil if it has none.
 func (g *group) newest() *Capture {
 	x := g.last
 	if x == nil {
@@ -393,7 +394,7 @@ func (c *Capture) setType(mime string) {
 	}
 }
 
-// resolve writes the captures again, those of wanted digests with the places of their bodies.
+// resolve rewrites the captures with the body locations of wanted digests.
 func (a *Archive) resolve(ctx context.Context, wanted map[string]*Location, types map[string]string,
 	w *bufio.Writer) error {
 	out := json.NewEncoder(w)

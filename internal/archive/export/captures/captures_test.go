@@ -30,7 +30,7 @@ func open(t *testing.T, dir string) *captures.Archive {
 	return a
 }
 
-// told is each capture with its body.
+// told returns each capture with its body.
 func told(t *testing.T, a *captures.Archive) (all []string) {
 	t.Helper()
 	err := a.Each(t.Context(), func(c *captures.Capture) error {
@@ -63,7 +63,7 @@ func TestTheNewestGoodAnswerCounts(t *testing.T) {
 	if got := told(t, a); !slices.Equal(got, want) || a.Len() != 3 {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
-	if got := told(t, a); !slices.Equal(got, want) { // as often as one likes
+	if got := told(t, a); !slices.Equal(got, want) { // it can be repeated
 		t.Errorf("again %q", got)
 	}
 }
@@ -96,7 +96,7 @@ func TestWhatIsNotThere(t *testing.T) {
 		t.Error(err)
 	}
 
-	// The record with the body has been moved away.
+	// The record with the body is missing.
 	c = exporttest.Crawl(t, visit{URL: "http://a.test/1", Body: "x"}, visit{URL: "http://a.test/2", Body: "x", SameAs: 1})
 	lines := strings.SplitAfter(c.Text(c.CDXJ), "\n")
 	c.Put(c.CDXJ, strings.Join(slices.DeleteFunc(lines, func(l string) bool {
@@ -108,7 +108,7 @@ func TestWhatIsNotThere(t *testing.T) {
 	}
 }
 
-// An index that names another file, or a place where there is no record, makes an error that says which.
+// If an index names a wrong file or offset, the error names the record.
 func TestWrongPlaces(t *testing.T) {
 	c := exporttest.Crawl(t, visit{URL: "http://a.test/1", Body: "x"})
 	line := c.Text(c.CDXJ)

@@ -16,7 +16,7 @@ import (
 	"kumo/internal/state/store/warc"
 )
 
-// Filter leaves no captures but those that choose keeps. Of each of these some 20 bytes are in memory from then on.
+// Filter keeps only the captures that choose passes to keep. Each of them then takes about 20 bytes of memory.
 func (a *Archive) Filter(choose func(keep func(*Capture) error) error) error {
 	chosen, count := map[uint64]struct{}{}, int64(0)
 	err := a.write("chosen", func(w *bufio.Writer) error {
@@ -37,7 +37,7 @@ func (a *Archive) Filter(choose func(keep func(*Capture) error) error) error {
 	return nil
 }
 
-// hash tells places apart.
+// hash returns a hash that identifies the location.
 func (p *Location) hash() uint64 {
 	var d xxhash.Digest
 	d.Reset()
@@ -46,11 +46,11 @@ func (p *Location) hash() uint64 {
 	return d.Sum64()
 }
 
-// IsFiltered reports whether not all captures are there.
+// IsFiltered reports whether captures were removed.
 func (a *Archive) IsFiltered() bool { return a.selected != nil }
 
-// IsSelected reports whether the record at a place belongs to a capture; where all captures are there, each record does,
-// also those of earlier visits.
+// IsSelected reports whether the record at a location belongs to a capture. Without a filter all records are selected,
+// including those of earlier visits.
 func (a *Archive) IsSelected(at Location) bool {
 	if a.selected == nil {
 		return true
@@ -59,8 +59,8 @@ func (a *Archive) IsSelected(at Location) bool {
 	return is
 }
 
-// EachEntry calls f with what indexes say of the chosen records, each once, in the order of an index. The line is
-// without its end, and holds until f returns.
+// EachEntry calls f once with each index entry of a selected record, in index order. The line has no line feed and is
+// valid until f returns.
 func (a *Archive) EachEntry(ctx context.Context, f func(x *warc.IndexLine, line []byte) error) (err error) {
 	sorter := extsort.New(extsort.Config{Disk: a.cfg.Disk, Dir: filepath.Join(a.temp, "entries"), Memory: 64 << 20})
 	defer func() { err = errors.Join(err, sorter.Close()) }()
@@ -83,7 +83,7 @@ func (a *Archive) EachEntry(ctx context.Context, f func(x *warc.IndexLine, line 
 	})
 }
 
-// WARCs are the names of the WARC files, as they are called when they are closed.
+// WARCs returns the names of the WARC files, without the suffix ".open".
 func (a *Archive) WARCs() ([]string, error) {
 	names, err := a.cfg.Disk.List(filepath.Join(a.cfg.Dir, "warc"))
 	if err != nil {
@@ -101,5 +101,5 @@ func (a *Archive) WARCs() ([]string, error) {
 
 const openEnding = ".open"
 
-// OpenWARC opens a WARC file of those that WARCs names.
+// OpenWARC opens a WARC file by a name that WARCs returned.
 func (a *Archive) OpenWARC(name string) (vfs.ReaderAt, int64, error) { return a.files.openFile(name) }

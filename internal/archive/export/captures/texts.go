@@ -20,16 +20,16 @@ import (
 	"kumo/internal/state/store/jsonl"
 )
 
-// A TextLine is where text.jsonl has the main text of a record, and what identifies the body it was made of.
+// A TextLine locates the main text of a record in text.jsonl, and identifies the body from which it was extracted.
 type TextLine struct {
 	At      int64     `json:"at"`
 	Length  int64     `json:"length"`            // without the line feed
 	Time    time.Time `json:"time"`              // of the visit
 	Digest  string    `json:"digest,omitempty"`  // "sha1:BASE32", of the payload
-	Charset string    `json:"charset,omitempty"` // that the payload was read in
+	Charset string    `json:"charset,omitempty"` // charset with which the payload was decoded
 }
 
-// A pageLine is what is read of a line of pages.jsonl.
+// A pageLine has the members of a line of pages.jsonl that are used.
 type pageLine struct {
 	URL       string    `json:"url,omitempty"`
 	Depth     int       `json:"depth"`
@@ -43,7 +43,7 @@ type pageLine struct {
 	Visit
 }
 
-// readTexts adds to the sorter where text.jsonl has the text of each visit.
+// readTexts adds the locations of the texts in text.jsonl to the sorter.
 func (a *Archive) readTexts(ctx context.Context, sorter *extsort.Sorter) error {
 	var key []byte
 	_, err := store.EachLineOf(a.cfg.Texts, filepath.Join(a.cfg.Dir, jsonl.TextsName), func(line []byte, at int64) error {
@@ -52,7 +52,7 @@ func (a *Archive) readTexts(ctx context.Context, sorter *extsort.Sorter) error {
 		}
 		url, visited, ok := visitOf(line)
 		if !ok {
-			return nil // kumo verify reports it; the text is made of the record
+			return nil // kumo verify reports it; the text is extracted from the record
 		}
 		value, err := json.Marshal(&TextLine{At: at, Length: int64(len(line)), Time: visited})
 		if err != nil {
@@ -64,7 +64,7 @@ func (a *Archive) readTexts(ctx context.Context, sorter *extsort.Sorter) error {
 	return err
 }
 
-// visitOf reads the URL and the time of a line of text.jsonl, which come first, without reading the text.
+// visitOf parses the URL and the time of a line of text.jsonl, which come first, without parsing the text.
 func visitOf(line []byte) (url string, visited time.Time, ok bool) {
 	d := json.NewDecoder(bytes.NewReader(line))
 	if open, err := d.Token(); err != nil || open != json.Delim('{') {
@@ -89,7 +89,7 @@ func visitOf(line []byte) (url string, visited time.Time, ok bool) {
 	return url, visited, url != "" && !visited.IsZero()
 }
 
-// addLine adds a line of pages.jsonl or text.jsonl, as the sorter has it.
+// addLine adds a line of pages.jsonl or text.jsonl in the sorter's form.
 func (g *group) addLine(line []byte) error {
 	if line[0] == textMark {
 		var t TextLine
@@ -110,7 +110,7 @@ func (g *group) addLine(line []byte) error {
 	return nil
 }
 
-// appendNewest drops the oldest beyond maxAnswers.
+// appendNewest appends x, and drops the oldest elements beyond maxAnswers.
 func appendNewest[T any](all []T, x T) []T {
 	if len(all) == maxAnswers {
 		all = append(all[:0], all[1:]...)
@@ -118,8 +118,8 @@ func appendNewest[T any](all []T, x T) []T {
 	return append(all, x)
 }
 
-// textOf returns the line of text.jsonl of the visit whose record lies at a place. It is nil if the visit has none, or
-// several, or its body was not read whole.
+// textOf returns the text.jsonl line of the visit whose record is at a location. It returns nil if the visit has none
+// or several, or if its body is incomplete.
 func (g *group) textOf(at Location) (found *TextLine) {
 	for i := range g.pages {
 		p := &g.pages[i]
@@ -148,7 +148,7 @@ func (g *group) textOf(at Location) (found *TextLine) {
 type textReader struct {
 	disk vfs.FS // nil: there is no text.jsonl
 	dir  string
-	src  vfs.ReaderAt // nil until it is needed
+	src  vfs.ReaderAt // opened on first use
 }
 
 func (t *textReader) close() error {
@@ -160,11 +160,12 @@ func (t *textReader) close() error {
 	return src.Close()
 }
 
-// maxStoredTextBody is the longest body of which a crawl reads the whole for its main text, however little memory it has.
+// maxStoredTextBody is the longest body that every crawl reads completely for its main text, however little memory it
+// has.
 const maxStoredTextBody = 2 << 20
 
-// Text returns the main text that the crawl has made of the answer. It returns nil if the crawl has none, or if the
-// text may be another body's: the SHA-1 of the payload and the charset must be those of the visit that has the text.
+// Text returns the main text that the crawl extracted from the response. It returns nil if there is none, or if the
+// text may be that of another body: the payload's SHA-1 and the charset must match.
 func (r *Reader) Text(c *Capture, resp *page.Response, charset string) (*page.MainText, error) {
 	if c.Text == nil || r.texts.disk == nil || charset != c.Text.Charset || len(resp.Body) > maxStoredTextBody ||
 		resp.Truncated != page.Whole || resp.Malformed != "" {
@@ -189,7 +190,7 @@ func (r *Reader) Text(c *Capture, resp *page.Response, charset string) (*page.Ma
 		Lang: t.Lang}, nil
 }
 
-// read returns a line; nil if the file is gone or shorter now.
+// read returns a line; nil if the file is missing or too short.
 func (t *textReader) read(at *TextLine) ([]byte, error) {
 	if t.src == nil {
 		src, err := t.disk.OpenAt(filepath.Join(t.dir, jsonl.TextsName))

@@ -37,10 +37,10 @@ func New(ctx context.Context, to *target.Folder) (_ *Exporter, err error) {
 	return e, err
 }
 
-// Close gives up what is not finished.
+// Close discards an unfinished file.
 func (e *Exporter) Close() error { return e.out.Abort() }
 
-// SetArchive takes the crawl's records.
+// SetArchive sets the crawl's records.
 func (e *Exporter) SetArchive(a *captures.Archive) { e.archive = a }
 
 // Write counts a page.

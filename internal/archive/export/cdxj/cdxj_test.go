@@ -35,7 +35,7 @@ func lines(t *testing.T, crawl string, where export.Condition) []string {
 	return slices.Collect(strings.Lines(exporttest.Tree(t, dir)["index.cdxj"]))
 }
 
-// A crawl of one WARC file has its index; a line that comes twice is there once.
+// The index of a crawl with one WARC file is that file's index without duplicate lines.
 func TestIndex(t *testing.T) {
 	c := exporttest.Crawl(t, visits...)
 	file := filepath.Join(c.Dir, c.CDXJ)

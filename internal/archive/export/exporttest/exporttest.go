@@ -25,18 +25,18 @@ import (
 	"kumo/internal/state/store/storetest"
 )
 
-// A Visit is one of a crawl.
+// A Visit is a visit of a test crawl.
 type Visit struct {
 	URL       string
 	Status    int    // 200 if 0
-	Header    string // fields, each with its \r\n; "Content-Type: text/html\r\n" if ""
+	Header    string // header fields, each with its \r\n; "Content-Type: text/html\r\n" if ""
 	Body      string
-	SameAs    int // the number of the visit, from 1 on, with the same body; 0 if there is none
+	SameAs    int // number of the visit with the same body, from 1; 0: none
 	Truncated page.Truncation
-	Text      string // the crawl's main text of the body, read as UTF-8; "" if it has none
+	Text      string // main text of the body in text.jsonl, as of a UTF-8 body; "" if it has none
 }
 
-// Crawl makes the folder of a crawl with visits, one a second.
+// Crawl creates the folder of a crawl with visits, one per second.
 func Crawl(t testing.TB, visits ...Visit) *recordtest.Files {
 	t.Helper()
 	var all []*page.Record
@@ -57,7 +57,7 @@ func Crawl(t testing.TB, visits ...Visit) *recordtest.Files {
 	})
 }
 
-// Many is Crawl for visits without number, of which none refers to another and none is kept in memory.
+// Many is like Crawl for many visits that do not refer to each other. It does not hold them in memory.
 func Many(t testing.TB, count int, visit func(n int) Visit) *recordtest.Files {
 	t.Helper()
 	return recordtest.Write(t, "gzip", func(yield func(*page.Record) bool) {
@@ -96,7 +96,7 @@ func record(n int, v Visit) *page.Record {
 	return rec
 }
 
-// Tree is the files of a folder but kumo's own, by name.
+// Tree returns the files of a folder by name, without kumo's own.
 func Tree(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -117,40 +117,39 @@ func Tree(t testing.TB, dir string) map[string]string {
 	return all
 }
 
-// A Maker makes the exporter that is tested.
+// A Maker creates the exporter under test.
 type Maker func(t testing.TB, to *target.Folder) (export.Exporter, error)
 
-// Run tests a form.
+// Run tests a format.
 func Run(t *testing.T, maker Maker) {
 	RunOfRecords(t, maker)
 	for name, test := range map[string]func(*testing.T, Maker){
-		"the newest good answer":            newest,
-		"bodies are those of other records": revisits,
-		"a condition":                       where,
+		"the newest good answer":    newest,
+		"bodies from other records": revisits,
+		"a condition":               where,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, maker) })
 	}
 }
 
-// Damage is the part of the contract that is not for forms which do not read records.
+// Damage is the test that does not apply to formats which do not read records.
 const Damage = "records that cannot be read"
 
-// RunOfRecords tests a form that has no texts, but records, links or places: all of them, unless there is a condition.
-// What is skipped is not for it.
+// RunOfRecords tests a format with records, links or locations instead of texts. Tests named in skipped are skipped.
 func RunOfRecords(t *testing.T, maker Maker, skipped ...string) {
 	for name, test := range map[string]func(*testing.T, Maker){
-		"the same bytes each time":        repeats,
-		"one that is ended is done again": ends,
-		"nothing is written outside":      staysInside,
-		Damage:                            damaged,
-		"what is gone goes":               removesStale,
-		"a crawl without records":         noRecords,
-		"it ends with its context":        cancels,
-		"a crawl without pages":           empty,
-		"a full disk":                     full,
-		"titles that are hostile":         titles,
-		"a condition, once more":          whereAgain,
-		"one goroutine as many":           workers,
+		"the same bytes each time":                 repeats,
+		"an interrupted export is repeated":        ends,
+		"nothing is written outside":               staysInside,
+		Damage:                                     damaged,
+		"stale files are removed":                  removesStale,
+		"a crawl without records":                  noRecords,
+		"the context ends it":                      cancels,
+		"a crawl without pages":                    empty,
+		"a full disk":                              full,
+		"hostile titles":                           titles,
+		"a condition, repeated":                    whereAgain,
+		"the number of goroutines does not matter": workers,
 	} {
 		if !slices.Contains(skipped, name) {
 			t.Run(name, func(t *testing.T) { test(t, maker) })
@@ -158,7 +157,7 @@ func RunOfRecords(t *testing.T, maker Maker, skipped ...string) {
 	}
 }
 
-// visits are some of all kinds.
+// visits has visits of all kinds.
 var visits = []Visit{
 	{URL: "http://a.test/", Body: `<a href="b.html">b</a> <img src="//b.test/i.png"> first`},
 	{URL: "http://a.test/b.html", Body: "<p>second"},
@@ -170,7 +169,7 @@ var visits = []Visit{
 		Body: "5\r\nthird\r\n0\r\n\r\n"},
 }
 
-// hostile are visits whose URLs are no good names.
+// hostile has visits whose URLs are bad file names.
 var hostile = []Visit{
 	{URL: "http://a.test/..%2F..%2Fetc/passwd", Body: "1"}, {URL: "http://a.test/%2e%2e/%00/x", Body: "2"},
 	{URL: `http://a.test/..\..\x`, Body: "3"},
@@ -217,16 +216,16 @@ func repeats(t *testing.T, maker Maker) {
 	one := t.TempDir()
 	must(t, c.Dir, one, maker)
 	if a, b := Tree(t, one), exported(t, c, maker); len(a) == 0 || !maps.Equal(a, b) {
-		t.Errorf("%d files, then %d, or others", len(a), len(b))
+		t.Errorf("%d files, then %d, or different ones", len(a), len(b))
 	}
 	if r := must(t, c.Dir, one, maker); r.Written != 0 || r.Removed != 0 || r.Same == 0 {
-		t.Errorf("once more: %+v", r)
+		t.Errorf("repeated: %+v", r)
 	}
 }
 
 var errEnd = errors.New("the end")
 
-// An ender is an exporter that is ended before its n-th page.
+// An endingExporter ends the export before its n-th page.
 type endingExporter struct {
 	export.Exporter
 	left int
@@ -259,7 +258,7 @@ func (e *endingExporter) FinishPlan(ctx context.Context) error {
 	return nil
 }
 
-// A endingPreparer is one that is ended, of those that prepare.
+// An endingPreparer is an endingExporter that is also a Preparer.
 type endingPreparer struct{ endingExporter }
 
 func (e *endingPreparer) Prepare() export.PrepareFunc { return e.Exporter.(export.Preparer).Prepare() }
@@ -280,13 +279,13 @@ func ends(t *testing.T, maker Maker) {
 		}
 		for name, text := range Tree(t, dir) {
 			if want[name] != text {
-				t.Errorf("ended before page %d there is half of %s: %q", n, name, text)
+				t.Errorf("ended before page %d: half of %s exists: %q", n, name, text)
 			}
 		}
 	}
 	must(t, c.Dir, dir, maker)
 	if !maps.Equal(Tree(t, dir), want) {
-		t.Error("done again it has other files")
+		t.Error("the repeated export has other files")
 	}
 }
 
@@ -312,7 +311,7 @@ func damaged(t *testing.T, maker Maker) {
 	c.Flip(c.Record("response", 1))
 	dir := t.TempDir()
 	r := must(t, c.Dir, dir, maker)
-	if r.Unreadable != 1 || len(r.Notes) == 0 || !strings.Contains(r.Notes[0], "cannot be read") {
+	if r.Unreadable != 1 || len(r.Notes) == 0 || !strings.Contains(r.Notes[0], "cannot read") {
 		t.Errorf("%+v", r)
 	}
 }
@@ -346,7 +345,7 @@ func cancels(t *testing.T, maker Maker) {
 	}
 }
 
-// SameAs later visits those count that say something of the page.
+// A later visit replaces an earlier one unless it is an error that does not concern the page.
 func newest(t *testing.T, maker Maker) {
 	c := Crawl(t, Visit{URL: "http://a.test/", Body: "<title>old text"},
 		Visit{URL: "http://a.test/", Body: "<title>new text"},
@@ -361,7 +360,7 @@ func newest(t *testing.T, maker Maker) {
 	}
 	for _, wrong := range []string{"old text", "error text", "lost text"} {
 		if strings.Contains(all, wrong) {
-			t.Errorf("it has %q:\n%s", wrong, all)
+			t.Errorf("output contains %q:\n%s", wrong, all)
 		}
 	}
 	if !strings.Contains(all, "new text") || r.URLs == 0 {
@@ -377,11 +376,11 @@ func revisits(t *testing.T, maker Maker) {
 	plain := Crawl(t, Visit{URL: "http://a.test/1", Body: "other"}, Visit{URL: "http://a.test/2", Body: "other"},
 		Visit{URL: "http://a.test/1", Body: text}, Visit{URL: "http://a.test/2", Body: text})
 	if a, b := exported(t, c, maker), exported(t, plain, maker); !maps.Equal(a, b) {
-		t.Errorf("%q\nas records of their own: %q", a, b)
+		t.Errorf("%q\nwith records of their own: %q", a, b)
 	}
 }
 
-// A crawl of no good answers has an export, too.
+// A crawl without good answers can be exported.
 func empty(t *testing.T, maker Maker) {
 	c := Crawl(t, Visit{URL: "http://a.test/", Status: 503, Body: "busy"})
 	one := t.TempDir()
@@ -393,7 +392,7 @@ func empty(t *testing.T, maker Maker) {
 	}
 }
 
-// A small disk takes so many bytes.
+// A limitedWriter fails after a number of bytes.
 type limitedWriter struct {
 	to   io.Writer
 	left *int
@@ -409,7 +408,7 @@ func (s *limitedWriter) Write(p []byte) (int, error) {
 	return s.to.Write(p)
 }
 
-// What a full disk leaves is whole, and is gone on from.
+// A full disk leaves only complete files, and the export can be resumed.
 func full(t *testing.T, maker Maker) {
 	c := Crawl(t, visits...)
 	dir, want := t.TempDir(), exported(t, c, maker)
@@ -431,23 +430,23 @@ func full(t *testing.T, maker Maker) {
 		}
 		for name, text := range Tree(t, dir) {
 			if want[name] != text {
-				t.Errorf("%d bytes leave half of %s: %d bytes of %d", room, name, len(text), len(want[name]))
+				t.Errorf("after %d bytes, half of %s exists: %d bytes of %d", room, name, len(text), len(want[name]))
 			}
 		}
 	}
 	must(t, c.Dir, dir, maker)
 	if !maps.Equal(Tree(t, dir), want) || failed == 0 {
-		t.Errorf("done again it has other files, or no disk was full: %d", failed)
+		t.Errorf("the repeated export has other files, or no disk was full: %d", failed)
 	}
 }
 
-// Titles are what pages like.
+// Titles are hostile titles of pages.
 var Titles = []string{"=cmd|' /C calc'!A0", "+1+1", "-2", "@SUM(1)", "\uFF1D1+1", "\t=1", "a\x00b", "a\x1b[31mred",
 	"\u202Egpj.exe", "\xff\xfe", "\uFFFE\uFFFF",
 	"\"quoted\", 'twice', \\", "a\nb", "---", "null", "a: b # c", "| a | b |", "*em* _x_ `c` [l](u) &amp;amp; &lt;b&gt;",
 	"\u2028line", strings.Repeat("x", 1<<20)}
 
-// A page that is too long for its form may be left out, and is not in the way of others.
+// A page that is too long for its format may be omitted, but does not affect others.
 func titles(t *testing.T, maker Maker) {
 	var all []Visit
 	for n, title := range Titles {
@@ -463,16 +462,16 @@ func titles(t *testing.T, maker Maker) {
 		t.Errorf("of %d: %+v", len(all), r)
 	}
 	if !maps.Equal(Tree(t, one), exported(t, c, maker)) {
-		t.Error("other bytes the second time")
+		t.Error("other bytes on repetition")
 	}
 }
 
-// A condition leaves what a crawl of the others alone would have.
+// With a condition, the export equals that of a crawl with only the matching pages.
 func where(t *testing.T, maker Maker) {
 	narrows(t, maker, Crawl(t, visits...), Crawl(t, visits[0], visits[1]))
 }
 
-// A condition leaves the same each time.
+// With a condition, repeated exports are equal.
 func whereAgain(t *testing.T, maker Maker) {
 	c := Crawl(t, visits...)
 	narrows(t, maker, c, c)
@@ -500,7 +499,7 @@ func narrows(t *testing.T, maker Maker, c, few *recordtest.Files) {
 	}
 	narrowed(few.Dir, two)
 	if a, b := Tree(t, one), Tree(t, two); !maps.Equal(a, b) {
-		t.Errorf("%q\nas a crawl of these alone: %q", a, b)
+		t.Errorf("%q\nfor a crawl of only these pages: %q", a, b)
 	}
 }
 
@@ -522,6 +521,6 @@ func workers(t *testing.T, maker Maker) {
 		trees = append(trees, Tree(t, dir))
 	}
 	if !maps.Equal(trees[0], trees[1]) {
-		t.Error("seven goroutines make other files than one")
+		t.Error("seven goroutines write other files than one")
 	}
 }

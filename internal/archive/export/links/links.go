@@ -48,15 +48,15 @@ type Exporter struct {
 	archive *captures.Archive
 	nodes   *target.File
 	edges   *target.File
-	links   *extsort.Sorter // where they lead, and from which page
+	links   *extsort.Sorter // links by target, with the number of their page
 	pairs   *extsort.Sorter
-	count   uint64 // nodes
-	outside int64  // links
+	count   uint64 // number of nodes
+	outside int64  // links to URLs that are not exported
 	report  export.Report
 }
 
-// New returns an exporter into a folder of a crawl that writes URLs by the rules of canon; temp is where it is sorted
-// what does not fit into memory.
+// New returns an exporter into a folder. canon are the crawl's rules for URLs, and temp is the folder for temporary
+// files of sorting.
 func New(ctx context.Context, to *target.Folder, canon weburl.Rules, temp string) (_ *Exporter, err error) {
 	err = to.DeclareFiles(ctx, func(add func(string) error) error { return errors.Join(add(Nodes), add(Edges)) })
 	if err != nil {
@@ -77,21 +77,21 @@ func New(ctx context.Context, to *target.Folder, canon weburl.Rules, temp string
 	return e, nil
 }
 
-// Close gives up what is not finished.
+// Close discards unfinished files.
 func (e *Exporter) Close() error {
 	return errors.Join(e.nodes.Abort(), e.edges.Abort(), e.links.Close(), e.pairs.Close(), os.RemoveAll(e.temp))
 }
 
-// SetArchive takes the crawl's records.
+// SetArchive sets the crawl's records.
 func (e *Exporter) SetArchive(a *captures.Archive) { e.archive = a }
 
-// prepared is a page, and where it leads.
+// prepared is a page and its link targets.
 type prepared struct {
 	*row.Row
 	to []string
 }
 
-// Prepare finds links.
+// Prepare returns a function that finds the links of pages.
 func (e *Exporter) Prepare() export.PrepareFunc {
 	reader := row.NewReader(false)
 	return func(p *export.Page) (any, error) {
@@ -109,7 +109,7 @@ func (e *Exporter) Prepare() export.PrepareFunc {
 	}
 }
 
-// linkTarget is where a link leads, as the crawl writes that; "" if it is no edge.
+// linkTarget returns the target of a link as the crawl writes it; "" if the link is no edge.
 func (e *Exporter) linkTarget(l *page.Link) string {
 	if l.Kind.Embed() {
 		return ""
@@ -121,7 +121,7 @@ func (e *Exporter) linkTarget(l *page.Link) string {
 	return e.canon.Apply(u.Canonical()).String()
 }
 
-// Write numbers a page and keeps its links.
+// Write numbers a page and adds its links.
 func (e *Exporter) Write(_ context.Context, p *export.Page) error {
 	if row.IsRobotsTxt(p.URL) {
 		return nil
@@ -141,7 +141,7 @@ func (e *Exporter) Write(_ context.Context, p *export.Page) error {
 	return err
 }
 
-// Finish finds the numbers of where links lead, and writes the edges.
+// Finish resolves the numbers of link targets, and writes the edges.
 func (e *Exporter) Finish(ctx context.Context, r *export.Report) error {
 	if err := e.resolveTargets(ctx); err != nil {
 		return err
@@ -151,12 +151,12 @@ func (e *Exporter) Finish(ctx context.Context, r *export.Report) error {
 	}
 	r.Merge(&e.report)
 	if e.outside > 0 {
-		r.Notes = append(r.Notes, stats.Count(e.outside, "links")+" left out: they lead to what is not exported")
+		r.Notes = append(r.Notes, stats.Count(e.outside, "links")+" omitted: their targets are not exported")
 	}
 	return errors.Join(e.nodes.Commit(), e.edges.Commit())
 }
 
-// resolveTargets gives links the numbers of where they lead: both are in the order of URLs.
+// resolveTargets merges links with nodes, both in URL order, to get the numbers of link targets.
 func (e *Exporter) resolveTargets(ctx context.Context) (err error) {
 	sorted, err := e.links.Sorted(0)
 	if err != nil {

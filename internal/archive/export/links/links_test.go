@@ -43,12 +43,12 @@ func TestGraph(t *testing.T) {
 	if want := "0\t1\n0\t3\n1\t0\n1\t2\n3\t1\n"; edges != want {
 		t.Errorf("%s", edges)
 	}
-	if len(r.Notes) != 1 || r.Notes[0] != "3 links left out: they lead to what is not exported" {
+	if len(r.Notes) != 1 || r.Notes[0] != "3 links omitted: their targets are not exported" {
 		t.Errorf("%q", r.Notes)
 	}
 }
 
-// Random graphs come out as they were.
+// Random graphs are exported unchanged.
 func TestRandom(t *testing.T) {
 	seed := rand.Uint64()
 	random := rand.New(rand.NewPCG(seed, 0))

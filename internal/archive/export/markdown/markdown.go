@@ -41,7 +41,7 @@ type Exporter struct {
 	report   export.Report
 }
 
-// New returns an exporter into a folder; temp is where it is sorted what does not fit into memory.
+// New returns an exporter into a folder; temp is the folder for temporary files of sorting.
 func New(to *target.Folder, temp string) (*Exporter, error) {
 	dir, err := os.MkdirTemp(temp, "kumo-markdown-")
 	if err != nil {
@@ -50,10 +50,10 @@ func New(to *target.Folder, temp string) (*Exporter, error) {
 	return &Exporter{to: to, temp: dir, names: names.NewTable(filepath.Join(dir, "sort"))}, nil
 }
 
-// Close removes what was sorted.
+// Close removes the temporary files.
 func (e *Exporter) Close() error { return errors.Join(e.names.Close(), os.RemoveAll(e.temp)) }
 
-// nameOf is what a page's file would like to be called; "" if it has none.
+// nameOf returns the requested name of a page's file; "" if the page has no file.
 func nameOf(p *export.Page) string {
 	u, err := weburl.Parse(p.URL)
 	if err != nil || !u.IsHTTP() || p.Status/100 != 2 || p.Type != "" && !parse.IsHTML(p.Type) {
@@ -62,7 +62,7 @@ func nameOf(p *export.Page) string {
 	return names.Of(u, "") + ".md"
 }
 
-// Plan notes a page's name.
+// Plan records the requested name of a page.
 func (e *Exporter) Plan(_ context.Context, p *export.Page) error {
 	if name := nameOf(p); name != "" {
 		return e.names.Add(name, p.URL)
@@ -70,18 +70,18 @@ func (e *Exporter) Plan(_ context.Context, p *export.Page) error {
 	return nil
 }
 
-// FinishPlan gives each page its name.
+// FinishPlan assigns the names.
 func (e *Exporter) FinishPlan(ctx context.Context) error {
 	return e.to.DeclareFiles(ctx, func(add func(string) error) error { return e.names.Assign(ctx, add) })
 }
 
-// prepared is a page, and its file if it has a text.
+// prepared is a page, with its file if it has a main text.
 type prepared struct {
 	*row.Row
 	file []byte
 }
 
-// Prepare makes files.
+// Prepare returns a function that renders files.
 func (e *Exporter) Prepare() export.PrepareFunc {
 	reader := row.NewReader(false)
 	return func(p *export.Page) (any, error) {
@@ -100,7 +100,7 @@ func (e *Exporter) Prepare() export.PrepareFunc {
 	}
 }
 
-// renderFile is a page's.
+// renderFile returns the content of a page's file.
 func renderFile(r *row.Row, t *maintext.Text) []byte {
 	var b strings.Builder
 	b.WriteString("---\n")
@@ -120,7 +120,7 @@ func renderFile(r *row.Row, t *maintext.Text) []byte {
 	return []byte(strings.ToValidUTF8(b.String(), "\uFFFD"))
 }
 
-// quoted is a text in YAML's double quotes.
+// quoted returns a YAML double-quoted string.
 func quoted(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')
@@ -140,7 +140,7 @@ func quoted(s string) string {
 	return b.String()
 }
 
-// Write makes a page's file.
+// Write writes the file of a page.
 func (e *Exporter) Write(_ context.Context, p *export.Page) error {
 	made := p.Prepared.(prepared)
 	if made.Row == nil {
@@ -159,7 +159,7 @@ func (e *Exporter) Write(_ context.Context, p *export.Page) error {
 	return e.to.Put(name, made.file)
 }
 
-// Finish says what was left out.
+// Finish reports the pages without a file.
 func (e *Exporter) Finish(_ context.Context, r *export.Report) error {
 	r.Merge(&e.report)
 	if e.textless > 0 {

@@ -21,16 +21,16 @@ import (
 	"kumo/internal/base/weburl"
 )
 
-// Start is the page that leads to where to begin: no host has its name.
+// Start is the name of the start page. No host's folder has this name.
 const Start = "index.html"
 
 const (
-	maxName = 180 // bytes of a file's or folder's name; file systems take 255
-	maxPath = 220 // bytes of a name with its folders; some take 260 with those around
+	maxName = 180 // bytes of a file or folder name; file systems allow 255
+	maxPath = 220 // bytes of a path; some systems allow 260 with the parent folders
 	index   = "index"
 )
 
-// Of is the name of a URL's file, of a known media type or "", before others are compared with it.
+// Of returns the file name of a URL, before it is compared with other names. mediaType is one of Types or "".
 func Of(u weburl.URL, mediaType string) string {
 	segments := strings.Split(strings.TrimPrefix(u.Path(), "/"), "/")
 	last := len(segments) - 1
@@ -47,7 +47,7 @@ func Of(u weburl.URL, mediaType string) string {
 	return name
 }
 
-// Host is the name of a host's folder.
+// Host returns the name of a host's folder.
 func Host(u weburl.URL) string {
 	name := encodeComponent(weburl.FileNamePart(u.Hostname()))
 	if port := u.Port(); port != "" {
@@ -59,7 +59,7 @@ func Host(u weburl.URL) string {
 	return truncate(name, "")
 }
 
-// fileName is the name of the file for the last part of a path.
+// fileName returns the file name for the last segment of a path.
 func fileName(segment, query, mediaType string) string {
 	if segment == "" {
 		segment = index
@@ -71,7 +71,7 @@ func fileName(segment, query, mediaType string) string {
 	}
 	ext := missingExtension(mediaType, extensionOf(name))
 	if ext == "" && query != "" && len(own) > 1 && mediaType == "" && plainExtension.MatchString(own) {
-		ext = own // by which the file may be known where its type is not
+		ext = own // the file may be recognized by it if its type is unknown
 	}
 	if ext == "" {
 		return truncate(name, extensionOf(name))
@@ -81,7 +81,7 @@ func fileName(segment, query, mediaType string) string {
 
 var plainExtension = regexp.MustCompile(`^\.[A-Za-z0-9]{1,8}$`)
 
-// extensionOf is what stands behind the last dot, with it, as far as that can be an extension.
+// extensionOf returns the part from the last dot, if it can be an extension.
 func extensionOf(name string) string {
 	if ext := path.Ext(name); plainExtension.MatchString(ext) && len(ext) < len(name) {
 		return ext
@@ -89,8 +89,8 @@ func extensionOf(name string) string {
 	return ""
 }
 
-// encodeComponent is a part of a path as the name of a file or folder: what is percent-encoded is decoded where that is text,
-// and encoded where it is not, or where it may mean something.
+// encodeComponent returns a path segment as a file or folder name. Percent-encoded text is decoded; bytes that are not
+// text or that have a special meaning are encoded.
 func encodeComponent(part string) string {
 	text := norm.NFC.String(decode(part))
 	var b strings.Builder
@@ -116,10 +116,10 @@ func encodeComponent(part string) string {
 	return hashLike.ReplaceAllString(name, "%7E$1")
 }
 
-// hashLike is what looks like a hash that tells names apart.
+// hashLike matches what looks like a hash that makes names unique.
 var hashLike = regexp.MustCompile(`~([a-z2-7]{10}(?:\.|$))`)
 
-// decode replaces escapes that are text by it. A percent sign stays one.
+// decode decodes percent escapes. Other percent signs stay.
 func decode(in string) string {
 	var out []byte
 	for i := 0; i < len(in); i++ {
@@ -135,7 +135,7 @@ func decode(in string) string {
 	return string(out)
 }
 
-// percentEncode is text with all bytes percent-encoded.
+// percentEncode encodes all bytes of a text.
 func percentEncode(text string) string {
 	const digits = "0123456789ABCDEF"
 	out := make([]byte, 0, 3*len(text))
@@ -145,7 +145,7 @@ func percentEncode(text string) string {
 	return string(out)
 }
 
-// isDevice reports whether Windows takes a name for a device, whatever its extension.
+// isDevice reports whether a name is a device on Windows, with any extension.
 func isDevice(name string) bool {
 	stem, _, _ := strings.Cut(name, ".")
 	stem = strings.ToUpper(strings.TrimRight(stem, " "))
@@ -160,7 +160,7 @@ func isDevice(name string) bool {
 	return is && utf8.RuneCountInString(rest) == 1 && strings.ContainsAny(rest, "0123456789¹²³")
 }
 
-// truncate is a name that is not too long, with its extension.
+// truncate shortens a name that is too long, and appends the extension.
 func truncate(name, ext string) string { return truncateTo(name, ext, maxName) }
 
 func truncateTo(name, ext string, most int) string {
@@ -176,22 +176,22 @@ func truncateTo(name, ext string, most int) string {
 
 var lowerBase32 = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567")
 
-// hashOf is 50 bits of a hash as ten letters and digits.
+// hashOf returns 50 bits of a hash as ten letters and digits.
 func hashOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return lowerBase32.EncodeToString(sum[:10])[:10]
 }
 
-// WithHash is the name with a hash of its URL.
+// WithHash returns the name with a hash of its URL.
 func WithHash(name, url string) string {
 	ext := extensionOf(path.Base(name))
 	return name[:len(name)-len(ext)] + "~" + hashOf(url) + ext
 }
 
-// FoldCase is what a file system that does not know upper from lower case tells names by.
+// FoldCase returns the form of a name by which a case-insensitive file system compares names.
 func FoldCase(name string) string { return norm.NFC.String(cases.Fold().String(name)) }
 
-// escapePath is a name as a relative URL.
+// escapePath returns a name as a relative URL.
 func escapePath(name string) string {
 	var b strings.Builder
 	for i := range len(name) {
@@ -206,7 +206,7 @@ func escapePath(name string) string {
 	return b.String()
 }
 
-// Relative is the way from one file to another, as a URL.
+// Relative returns the relative URL from one file to another.
 func Relative(from, to string) string {
 	f, t := strings.Split(from, "/"), strings.Split(to, "/")
 	same := 0

@@ -72,7 +72,7 @@ func TestRelative(t *testing.T) {
 
 var harmless = regexp.MustCompile(`^[^\x00-\x1f\x7f<>:"\\|?*]+$`)
 
-// Whatever a URL is, its file lies in the folder, and file systems take its name.
+// For any URL, the file is inside the folder, and its name is valid on all file systems.
 func FuzzNames(f *testing.F) {
 	for _, url := range []string{"http://a.test/../%2e%2e/x", "http://a.test/con?aux/..", "http://" +
 		strings.Repeat("a.", 120) + "/x%ff",

@@ -8,28 +8,28 @@ import (
 	"kumo/internal/base/extsort"
 )
 
-// A Table tells names of files apart: those that are the same to some file system, or are another's folder, get a hash
-// of their URL. It costs memory for these alone.
+// A Table makes file names unique. Names that are equal on some file system, or that are also the folder of another
+// name, get a hash of their URL. Only these take memory.
 type Table struct {
 	sorter    *extsort.Sorter
 	seed      maphash.Seed
-	ambiguous map[uint64]struct{} // URLs
+	ambiguous map[uint64]struct{} // hashes of URLs
 }
 
-// NewTable returns a table that sorts in a folder, which it makes.
+// NewTable returns a table whose temporary files are in dir, which it creates.
 func NewTable(dir string) *Table {
 	return &Table{extsort.New(extsort.Config{Dir: dir, Memory: 32 << 20}), maphash.MakeSeed(), map[uint64]struct{}{}}
 }
 
-// Close removes what was sorted.
+// Close removes the temporary files.
 func (t *Table) Close() error { return t.sorter.Close() }
 
-// Add notes that a URL wants a name.
+// Add adds a URL's request for a name.
 func (t *Table) Add(name, url string) error {
 	return t.sorter.Add(0, RequestKey(name, url), []byte(name))
 }
 
-// Assign calls add with all names, told apart. Of those that want the same, the first in the order of URLs has it.
+// Assign calls add with all names, made unique. Of several requests for the same name, the first in URL order gets it.
 func (t *Table) Assign(ctx context.Context, add func(name string) error) error {
 	return EachRequest(ctx, t.sorter, func(url, name string, apart bool) error {
 		if apart {
@@ -39,13 +39,14 @@ func (t *Table) Assign(ctx context.Context, add func(name string) error) error {
 	})
 }
 
-// RequestKey is the key in a sorter of a wish for a name, which is who's. A folder's files are next to its name.
+// RequestKey returns the sorter key of a request for a name. Requests for files of a folder sort next to the folder's
+// name.
 func RequestKey(name, who string) []byte {
 	return []byte(strings.ReplaceAll(FoldCase(name), "/", "\x01") + "\x00" + who)
 }
 
-// EachRequest calls give with the requested names of a sorter, in the order of their keys. apart is true if a file system
-// may take the name for an earlier one, or if it is the name of a folder.
+// EachRequest calls give with the requests of a sorter, in the order of their keys. apart is true if some file system
+// treats the name as equal to an earlier one, or if it is the name of a folder.
 func EachRequest(ctx context.Context, wishes *extsort.Sorter, give func(who, value string, apart bool) error) error {
 	type wish struct{ folded, who, value string }
 	var first wish
@@ -68,7 +69,7 @@ func EachRequest(ctx context.Context, wishes *extsort.Sorter, give func(who, val
 	return give(first.who, first.value, false)
 }
 
-// Name is the name that a URL has got which wanted one.
+// Name returns the name assigned to a URL that requested one.
 func (t *Table) Name(name, url string) string {
 	if _, is := t.ambiguous[maphash.String(t.seed, url)]; is {
 		return WithHash(name, url)

@@ -16,7 +16,7 @@ func TestTable(t *testing.T) {
 	wishes := []struct{ url, name, want string }{
 		{"http://a.test/A", "a.test/A.md", "a.test/A.md"},
 		{"http://a.test/a", "a.test/a.md", WithHash("a.test/a.md", "http://a.test/a")},
-		{"http://a.test/b", "a.test/b.md", WithHash("a.test/b.md", "http://a.test/b")}, // which is a folder
+		{"http://a.test/b", "a.test/b.md", WithHash("a.test/b.md", "http://a.test/b")}, // the name of a folder
 		{"http://a.test/b.md/c", "a.test/b.md/c.md", "a.test/b.md/c.md"},
 		{"http://a.test/c", "a.test/c.md", "a.test/c.md"},
 	}

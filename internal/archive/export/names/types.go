@@ -2,7 +2,7 @@ package names
 
 import "strings"
 
-// extensions are those by which file systems and browsers know a media type, the usual one first.
+// extensions maps media types to the extensions that file systems and browsers know, the usual one first.
 var extensions = map[string][]string{
 	"text/html":                     {".html", ".htm"},
 	"application/xhtml+xml":         {".xhtml", ".xht"},
@@ -48,7 +48,7 @@ var extensions = map[string][]string{
 	"video/quicktime":               {".mov"},
 }
 
-// aliases are other names of media types.
+// aliases maps other names of media types to the usual ones.
 var aliases = map[string]string{
 	"application/javascript":       "text/javascript",
 	"application/x-javascript":     "text/javascript",
@@ -84,7 +84,7 @@ var aliases = map[string]string{
 	"application/x-pdf":            "application/pdf",
 }
 
-// Types are the media types by the numbers that a plan has for them; 0 is any other.
+// Types lists the known media types by number; 0 is any other type.
 var Types = func() []string {
 	all := []string{""}
 	for t := range extensions {
@@ -93,7 +93,7 @@ var Types = func() []string {
 	return all
 }()
 
-// TypeNumbers has the number of each of Types.
+// TypeNumbers maps media types to their numbers.
 var TypeNumbers = func() map[string]uint8 {
 	numbers := map[string]uint8{}
 	for n, t := range Types {
@@ -102,7 +102,7 @@ var TypeNumbers = func() map[string]uint8 {
 	return numbers
 }()
 
-// typesOf are the types whose files have an extension.
+// typesOf maps extensions to media types.
 var typesOf = func() map[string][]string {
 	all := map[string][]string{}
 	for t, list := range extensions {
@@ -113,7 +113,7 @@ var typesOf = func() map[string][]string {
 	return all
 }()
 
-// Type is a media type by the name that is used here; "" for others.
+// Type returns the usual name of a media type; "" if it is not known.
 func Type(mediaType string) string {
 	if to, ok := aliases[mediaType]; ok {
 		mediaType = to
@@ -124,7 +124,8 @@ func Type(mediaType string) string {
 	return ""
 }
 
-// missingExtension is the extension that a name with the extension own lacks to be known for its type; "" if it is.
+// missingExtension returns the extension to add to a name with the extension own so that its type is recognized; "" if
+// none is needed.
 func missingExtension(mediaType, own string) string {
 	own = strings.ToLower(own)
 	list := extensions[mediaType]
@@ -138,7 +139,8 @@ func missingExtension(mediaType, own string) string {
 	}
 	if _, misleads := typesOf[own]; !misleads && len(own) > 1 {
 		switch mediaType {
-		case "text/plain", "text/xml", "application/json", "application/zip": // of which there are many forms
+		// these have many variants with their own extensions
+		case "text/plain", "text/xml", "application/json", "application/zip":
 			return ""
 		}
 	}

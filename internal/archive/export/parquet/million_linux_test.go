@@ -18,10 +18,10 @@ import (
 	"kumo/internal/archive/export/target"
 )
 
-const mostMemory = 600 << 20 // bytes of a process that exports any number of pages on two processors
+const mostMemory = 600 << 20 // limit in bytes for exports of any size with two processors
 
-// TestMillion exports KUMO_TEST_MILLION pages (1000000) in a process of its own, and says what that took. Its memory
-// has a bound.
+// TestMillion exports KUMO_TEST_MILLION pages (1000000) in a separate process, logs time and memory, and checks the
+// memory.
 func TestMillion(t *testing.T) {
 	if crawl := os.Getenv("KUMO_TEST_MILLION_CRAWL"); crawl != "" {
 		exportMillion(t, crawl)
@@ -74,7 +74,7 @@ func TestMillion(t *testing.T) {
 			t.Fatal(err)
 		}
 		file, err := pq.OpenFile(f, info.Size())
-		if err != nil || file.NumRows() < least { // two links of a page may be the same
+		if err != nil || file.NumRows() < least { // a page may have duplicate links
 			t.Errorf("%s: %v rows, want %d (%v)", name, file.NumRows(), least, err)
 			continue
 		}
@@ -82,7 +82,7 @@ func TestMillion(t *testing.T) {
 	}
 }
 
-// pageOf is a page of some 1,500 bytes with three links.
+// pageOf returns a page of about 1,500 bytes with three links.
 func pageOf(n, count int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "<!doctype html><html lang=en><title>Page %d</title><meta name=description content=\"What page %d is "+
@@ -97,7 +97,7 @@ func pageOf(n, count int) string {
 	return b.String()
 }
 
-// exportMillion is what the child does.
+// exportMillion runs in the child process.
 func exportMillion(t *testing.T, crawl string) {
 	r, err := export.Run(t.Context(), export.Config{Crawl: crawl, Dir: os.Getenv("KUMO_TEST_MILLION_OUT")},
 		func(to *target.Folder) (export.Exporter, error) { return maker(t, to) })

@@ -83,7 +83,7 @@ type Text struct {
 	Text      string `parquet:"text"`
 }
 
-// A row group ends with so many rows, or so many bytes of text in them.
+// Limits of a row group: rows, and bytes of text in them.
 const (
 	maxRows  = 50_000
 	maxBytes = 32 << 20
@@ -106,7 +106,7 @@ func open[T any](to *target.Folder, name string) (*table[T], error) {
 		parquet.CreatedBy("kumo", "", ""), parquet.DataPageStatistics(true))}, nil
 }
 
-// write appends rows with so many bytes of text.
+// write appends rows that have the given bytes of text.
 func (t *table[T]) write(rows []T, bytes int) error {
 	if t.rows > 0 && (t.rows+len(rows) > maxRows || t.bytes+bytes > maxBytes) {
 		if err := t.w.Flush(); err != nil {
@@ -119,7 +119,7 @@ func (t *table[T]) write(rows []T, bytes int) error {
 	return err
 }
 
-// finish makes the file appear.
+// finish makes the file appear under its name.
 func (t *table[T]) finish() error {
 	if err := t.w.Close(); err != nil {
 		return err
@@ -162,21 +162,21 @@ func New(ctx context.Context, to *target.Folder) (_ *Exporter, err error) {
 	return e, nil
 }
 
-// Close gives up what is not finished.
+// Close discards unfinished files.
 func (e *Exporter) Close() error {
 	return errors.Join(e.pages.abort(), e.links.abort(), e.texts.abort())
 }
 
-// rows are those of a page.
+// rows are the rows of one page.
 type rows struct {
 	*row.Row
 	html      bool
 	links     []Link
 	linkBytes int
-	texts     []Text // one, or none
+	texts     []Text // at most one
 }
 
-// Prepare makes rows.
+// Prepare returns a function that builds rows.
 func (e *Exporter) Prepare() export.PrepareFunc {
 	r := row.NewReader(true)
 	return func(p *export.Page) (any, error) {
@@ -213,7 +213,7 @@ func (r *rows) addLink(from string, l *page.Link) {
 
 func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
-// Write writes a page's rows.
+// Write writes the rows of a page.
 func (e *Exporter) Write(_ context.Context, p *export.Page) error {
 	if row.IsRobotsTxt(p.URL) {
 		return nil
@@ -259,7 +259,7 @@ func (e *Exporter) Write(_ context.Context, p *export.Page) error {
 	return nil
 }
 
-// Finish makes the files appear.
+// Finish makes the files appear under their names.
 func (e *Exporter) Finish(_ context.Context, r *export.Report) error {
 	r.Merge(&e.report)
 	return errors.Join(e.pages.finish(), e.links.finish(), e.texts.finish())

@@ -72,7 +72,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// tables exports the tables of a crawl.
+// tables exports a crawl and returns its tables.
 func tables(t *testing.T, crawl string, texts vfs.FS) map[string]string {
 	t.Helper()
 	dir := t.TempDir()
@@ -101,7 +101,7 @@ func TestTextsOfTheCrawlGiveTheSameTables(t *testing.T) {
 	}
 }
 
-// A text is reused only where the record that is exported, or the one that it refers to, has it.
+// A text is reused only if it was extracted from the exported record or the one it refers to.
 func TestOnlyTheTextOfTheSameBytesIsReused(t *testing.T) {
 	const crawls = "from the crawl"
 	body := "<p>" + prose

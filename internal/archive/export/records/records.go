@@ -27,30 +27,31 @@ import (
 
 var _ export.Preparer = (*Exporter)(nil)
 
-// A Config says what goes where.
+// A Config configures the export.
 type Config struct {
 	Sink  sink.Sink
 	Crawl string // the crawl's folder
-	Temp  string // where fields are sorted; default the system's folder for that
-	After string // URLs up to it are there already; "" for none
-	// Acknowledged is told up to which URL all are there, and how many were put; nil: nobody is.
+	Temp  string // folder for sorting fields; default the system's
+	After string // URLs up to this one were sent before; "": none
+	// Acknowledged is called with the last URL up to which the sink has all records, and the number of records sent;
+	// may be nil.
 	Acknowledged func(url string, put int64) error
-	// Preview is told of each capture of which there would be a record, instead: nothing is read, and nothing put.
+	// Preview, if set, is called with each capture that would be sent. Then no record is read or sent.
 	Preview func(c *captures.Capture) error
 }
 
-// An Exporter puts records.
+// An Exporter sends records.
 type Exporter struct {
 	cfg    Config
 	fields *fields
 	batch  []sink.Record
 	bytes  int
 	put    int64
-	last   string // the URL that was written last
+	last   string // last URL written
 	report export.Report
 }
 
-// New returns an exporter into a sink. The sink is its owner's.
+// New returns an exporter into a sink. The caller closes the sink.
 func New(ctx context.Context, cfg Config) (*Exporter, error) {
 	e := &Exporter{cfg: cfg}
 	if cfg.Preview != nil {
@@ -61,7 +62,7 @@ func New(ctx context.Context, cfg Config) (*Exporter, error) {
 	return e, err
 }
 
-// Close lets go of what was sorted.
+// Close removes temporary files.
 func (e *Exporter) Close() error {
 	if e.fields == nil {
 		return nil
@@ -69,13 +70,13 @@ func (e *Exporter) Close() error {
 	return e.fields.close()
 }
 
-// prepared is what is made of a page.
+// prepared is the record of a page.
 type prepared struct {
 	rec        sink.Record
 	unreadable error
 }
 
-// Prepare makes records. Of what is there already none is made.
+// Prepare returns a function that builds records, except for URLs that were sent before.
 func (e *Exporter) Prepare() export.PrepareFunc {
 	reader := row.NewReader(false)
 	return func(p *export.Page) (any, error) {
@@ -114,7 +115,7 @@ func record(r *row.Row) sink.Record {
 		Links: r.Links, Truncated: r.Truncated, Host: r.Host, Depth: r.Depth, NoIndex: r.NoIndex}
 }
 
-// Write puts a record, in time: a batch at once.
+// Write adds a record, and sends a batch when it is full.
 func (e *Exporter) Write(ctx context.Context, p *export.Page) error {
 	if e.passed(p.URL) {
 		return nil
@@ -161,7 +162,7 @@ func (e *Exporter) flush(ctx context.Context) error {
 	return e.cfg.Acknowledged(e.last, e.put)
 }
 
-// Finish puts what is left.
+// Finish sends the remaining records.
 func (e *Exporter) Finish(ctx context.Context, r *export.Report) error {
 	r.Merge(&e.report)
 	if e.cfg.Preview != nil {
@@ -173,12 +174,12 @@ func (e *Exporter) Finish(ctx context.Context, r *export.Report) error {
 	return e.cfg.Sink.Flush(ctx)
 }
 
-// fields are the lines of fields.jsonl in the order of their URLs.
+// fields reads the lines of fields.jsonl in URL order.
 type fields struct {
 	dir    string
 	sorter *extsort.Sorter
 	sorted *extsort.Merge
-	key    string // of value; "" at the end
+	key    string // key of value; "" at the end
 	value  []byte
 }
 
@@ -197,7 +198,7 @@ func sortFields(ctx context.Context, cfg *Config) (*fields, error) {
 		}
 		l, err := jsonl.ParseFields(line)
 		if err != nil {
-			return nil // kumo verify says so
+			return nil // kumo verify reports it
 		}
 		made := sink.Fields{Rule: l.Rule}
 		if made.Values, err = json.Marshal(l.Fields); err != nil {
@@ -231,7 +232,7 @@ func (f *fields) next() error {
 	return err
 }
 
-// fieldsOf is what the rules have made of a record's page, on the same visit. Records are asked for in their order.
+// fieldsOf returns the fields that rules extracted from a record's page on the same visit. Calls must be in URL order.
 func (f *fields) fieldsOf(r *sink.Record) (all []sink.Fields, err error) {
 	url := r.URL + "\x00"
 	want := url + r.Time.UTC().Format(keyTime)

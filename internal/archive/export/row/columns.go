@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// A Column is a member of a row: of Row itself, or of the visit in it.
+// A Column is a member of a Row or of its Visit.
 type Column struct {
 	Name        string // in JSON and CSV
-	NeedsRecord bool   // known only once the record is read
+	NeedsRecord bool   // the column is known only after reading the record
 	index       []int
 	kind        reflect.Type
 }
 
-// Columns are the columns of a row, in order.
+// Columns returns the columns of a row, in order.
 var Columns = sync.OnceValue(func() (all []Column) {
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[Row]()) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -27,10 +27,10 @@ var Columns = sync.OnceValue(func() (all []Column) {
 	return all
 })
 
-// Value returns the column's value: a string, int64, bool, time.Time or []Variant; false if it is not known.
+// Value returns the column's value: a string, int64, bool, time.Time or []Variant. It returns false if it is unknown.
 func (c *Column) Value(r *Row) (any, bool) {
 	v, err := reflect.ValueOf(r).Elem().FieldByIndexErr(c.index)
-	if err != nil { // of a visit that is nil
+	if err != nil { // the visit is nil
 		return nil, false
 	}
 	switch v := v.Interface().(type) {
@@ -41,11 +41,11 @@ func (c *Column) Value(r *Row) (any, bool) {
 	case fmt.Stringer: // an address; its zero value means unknown
 		return v.String(), !reflect.ValueOf(v).IsZero()
 	default:
-		panic("kumo: a column of type " + c.kind.String()) // which the test of columns finds
+		panic("kumo: a column of type " + c.kind.String()) // the test of columns finds it
 	}
 }
 
-// Zero is the value of a column that is not known, of the type that Value returns.
+// Zero returns the zero value of the type that Value returns.
 func (c *Column) Zero() any {
 	switch c.kind {
 	case reflect.TypeFor[int](), reflect.TypeFor[int64]():

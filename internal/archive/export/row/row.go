@@ -40,7 +40,7 @@ import (
 	"kumo/internal/content/parse"
 )
 
-// A Row is what there is of a URL.
+// A Row has the columns of a URL.
 type Row struct {
 	URL         string    `json:"url"`
 	Status      int       `json:"status"`
@@ -58,20 +58,21 @@ type Row struct {
 	Redirect    string    `json:"redirect,omitempty" in:"record"`
 	Truncated   string    `json:"truncated,omitempty" in:"record"`
 	Host        string    `json:"host"`
-	Depth       int       `json:"depth"` // -1 if it is not known
+	Depth       int       `json:"depth"` // -1 if unknown
 	NoIndex     bool      `json:"noindex,omitempty" in:"record"`
 
-	*captures.Visit           // nil if pages.jsonl says nothing
+	*captures.Visit           // nil if pages.jsonl has no line
 	Robots          string    `json:"robots,omitempty" in:"record"`
 	HrefLang        []Variant `json:"hreflang,omitempty" in:"record"`
 
-	Unreadable error `json:"-"` // why it has only what is known without its record
+	Unreadable error `json:"-"` // set if the record could not be read; other columns that need it are then empty
 }
 
 // A Variant is the page in another language.
 type Variant = page.Variant
 
-// FromCapture is what is known of a capture before its record is read: url, host, status, time, type, digest, depth, and what pages.jsonl says.
+// FromCapture returns the columns that are known without reading the record: url, host, status, time, type, digest,
+// depth and those from pages.jsonl.
 func FromCapture(c *captures.Capture) Row {
 	r := Row{
 		URL:    c.URL,
@@ -90,20 +91,20 @@ func FromCapture(c *captures.Capture) Row {
 	return r
 }
 
-// A Reader makes rows. One goroutine uses it.
+// A Reader builds rows. It is not safe for concurrent use.
 type Reader struct {
 	parser *parse.Parser
-	// What the last page said, if it could be read. It holds until the next.
+	// Page and Response are those of the last page, if it could be read. They are valid until the next.
 	Page     page.Page
 	Response *page.Response
 }
 
-// NewReader returns a reader; with anchors, links have the text that stands in them.
+// NewReader returns a reader. If anchors is set, links have their anchor text.
 func NewReader(anchors bool) *Reader {
 	return &Reader{parser: parse.New(parse.Config{Language: true, AnchorText: anchors})}
 }
 
-// Read is a URL's row.
+// Read returns the row of a page.
 func (r *Reader) Read(p *export.Page) (*Row, error) {
 	row := FromCapture(p.Capture)
 	r.Page, r.Response = page.Page{Links: r.Page.Links[:0]}, nil
@@ -120,7 +121,7 @@ func (r *Reader) Read(p *export.Page) (*Row, error) {
 	if to := resp.Header.Get("Location"); to != "" && captures.Redirects(p.Status) {
 		row.Redirect = clean(resolve(p.URL, to))
 	}
-	if err := r.parser.Parse(resp, &r.Page); err == nil || len(r.Page.Links) > 0 { // a list that is broken off has a row
+	if err := r.parser.Parse(resp, &r.Page); err == nil || len(r.Page.Links) > 0 { // a partial parse suffices
 		pg := &r.Page
 		row.Charset, row.Lang, row.Title, row.H1 = pg.Charset, pg.Lang, clean(pg.Title), clean(pg.Heading)
 		row.Description, row.Canonical, row.Links = clean(pg.Description), clean(pg.Canonical), len(pg.Links)
@@ -132,20 +133,20 @@ func (r *Reader) Read(p *export.Page) (*Row, error) {
 	return &row, nil
 }
 
-// HTML reports whether the last page that was read is one to read: HTML, as it says or as it begins.
+// HTML reports whether the last page is HTML, by its declared or detected type.
 func (r *Reader) HTML() bool { return r.Response != nil && parse.IsHTML(r.Page.Sniffed) }
 
-// maxText is how many bytes of a page are read for its main text.
+// maxText is the number of bytes of a page that are read for its main text.
 const maxText = 16 << 20
 
-// UTF8 is the last page's body as HTML in UTF-8, as far as it is read for a main text.
+// UTF8 returns the body of the last page as UTF-8 HTML, up to the limit for main texts.
 func (r *Reader) UTF8() []byte {
 	body := r.Response.Body
 	return parse.UTF8(body[:min(len(body), maxText)], r.Page.Charset)
 }
 
-// Text returns the main text of p, the page read last; nil if it has none. A text that the crawl has made of the same
-// bytes is reused: making one takes ten times as long as all else.
+// Text returns the main text of p, which must be the last page read; nil if it has none. It reuses a text that the
+// crawl extracted from the same bytes, because extraction takes ten times as long as everything else.
 func (r *Reader) Text(p *export.Page) (*page.MainText, error) {
 	if !r.HTML() {
 		return nil, nil
@@ -161,7 +162,7 @@ func (r *Reader) Text(p *export.Page) (*page.MainText, error) {
 		Lang: t.Language()}, nil
 }
 
-// clean is a text that each reader takes: valid, and without control characters.
+// clean returns a text as valid UTF-8 without control characters.
 func clean(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if strings.IndexFunc(s, unicode.IsControl) < 0 {
@@ -187,7 +188,7 @@ func resolve(url, ref string) string {
 	return to.String()
 }
 
-// IsRobotsTxt reports whether a URL is that of a host's robots.txt, which was fetched for its rules and is no page.
+// IsRobotsTxt reports whether a URL is a host's robots.txt, which is not exported as a page.
 func IsRobotsTxt(url string) bool {
 	if !strings.HasSuffix(url, "/robots.txt") {
 		return false

@@ -32,16 +32,16 @@ import (
 	"kumo/internal/content/parse"
 )
 
-// A Config says how pages are found.
+// A Config configures the export.
 type Config struct {
-	Canon weburl.Rules // of the crawl: how it wrote URLs before it fetched them
-	Start []string     // the URLs to begin with, as the crawl has them
-	Temp  string       // where it is sorted what does not fit into memory; default the system's folder for that
+	Canon weburl.Rules // the crawl's rules for URLs
+	Start []string     // the crawl's seeds
+	Temp  string       // folder for temporary files of sorting; default the system's
 }
 
 var _ export.Planner = (*Exporter)(nil)
 
-// An Exporter makes a site of files.
+// An Exporter writes the site.
 type Exporter struct {
 	cfg    Config
 	to     *target.Folder
@@ -51,17 +51,17 @@ type Exporter struct {
 	buf    []byte
 
 	seed  maphash.Seed
-	files map[uint64]uint8 // by the URL's hash: twice the number of its media type, 1 more if its name is kept apart
+	files map[uint64]uint8 // by hash of the URL: twice the number of the media type, plus 1 if the name has a hash
 	moved map[uint64]move
 
 	report       export.Report
-	externalRefs int64 // references to parts of pages that are not in the crawl
+	externalRefs int64 // references to embedded resources that the crawl does not have
 }
 
-// A move is where a URL redirects to.
+// A move is a redirect.
 type move struct {
 	to      string
-	hasPage bool // it has a small page
+	hasPage bool // the redirect has a page of its own
 }
 
 // New returns an exporter into a folder.
@@ -75,12 +75,12 @@ func New(to *target.Folder, cfg Config) (*Exporter, error) {
 		seed:  maphash.MakeSeed(), files: map[uint64]uint8{}, moved: map[uint64]move{}}, nil
 }
 
-// Close removes what was sorted.
+// Close removes temporary files.
 func (e *Exporter) Close() error { return errors.Join(e.names.Close(), os.RemoveAll(e.temp)) }
 
 func (e *Exporter) hash(url string) uint64 { return maphash.String(e.seed, url) }
 
-// Plan notes a URL, and what its file is called if no other has the name.
+// Plan records a URL and requests the name of its file.
 func (e *Exporter) Plan(_ context.Context, p *export.Page) error {
 	u, err := weburl.Parse(p.URL)
 	if err != nil || !u.IsHTTP() || u.Path() == "/robots.txt" {
@@ -111,24 +111,24 @@ func (e *Exporter) Plan(_ context.Context, p *export.Page) error {
 	return nil
 }
 
-// Who has a name first: what is there before what leads on.
+// Priority of requests for the same name: content before redirects.
 const (
 	rankContent  = '0'
 	rankRedirect = '1'
 )
 
-// requestName notes what a URL's file would be called.
+// requestName requests a name for a URL's file.
 func (e *Exporter) requestName(u weburl.URL, rank byte, mediaType string) error {
 	key := names.RequestKey(names.Of(u, mediaType), string(rank)+u.String())
 	return e.names.Add(0, key, []byte{names.TypeNumbers[mediaType]})
 }
 
-// hasFile reports whether an answer is something to look at.
+// hasFile reports whether a response with the status is written as a file.
 func hasFile(status int) bool {
 	return status/100 == 2 && status != http.StatusNoContent && status != http.StatusResetContent
 }
 
-// typeOf is the media type of a page by the name that is known; where none is declared, by how it begins.
+// typeOf returns the known media type of a page; if none is declared, it is detected from the body.
 func (e *Exporter) typeOf(p *export.Page) (string, error) {
 	if p.Type != "" {
 		return names.Type(p.Type), nil
@@ -143,7 +143,7 @@ func (e *Exporter) typeOf(p *export.Page) (string, error) {
 	return names.Type(mime.Sniff(resp.Body, "", false).Essence()), nil
 }
 
-// FinishPlan gives each file its name.
+// FinishPlan assigns the names.
 func (e *Exporter) FinishPlan(ctx context.Context) error {
 	return e.to.DeclareFiles(ctx, func(add func(string) error) error {
 		if err := add(names.Start); err != nil {
@@ -155,7 +155,7 @@ func (e *Exporter) FinishPlan(ctx context.Context) error {
 	})
 }
 
-// assignName gives a file its name, or another where it has to be told apart. Of what only leads on there is none then.
+// assignName assigns a file its name, made unique if necessary. A redirect whose name is taken has no page.
 func (e *Exporter) assignName(rank byte, url string, mediaType uint8, apart bool, add func(string) error) error {
 	h := e.hash(url)
 	if rank == rankRedirect {
@@ -174,11 +174,11 @@ func (e *Exporter) assignName(rank byte, url string, mediaType uint8, apart bool
 	return add(e.fileName(url, entry))
 }
 
-// fileName is the name of a URL's file.
+// fileName returns the name of a URL's file.
 func (e *Exporter) fileName(url string, entry uint8) string {
 	u, err := weburl.Parse(url)
 	if err != nil {
-		return "" // Plan has seen to it
+		return "" // Plan has parsed it before
 	}
 	name := names.Of(u, names.Types[entry>>1])
 	if entry&1 != 0 {
@@ -187,14 +187,14 @@ func (e *Exporter) fileName(url string, entry uint8) string {
 	return name
 }
 
-// moveName is the name of the small page of a URL that redirects.
+// moveName returns the name of a redirect's page.
 func (e *Exporter) moveName(url string) string {
 	return e.fileName(url, names.TypeNumbers["text/html"]<<1)
 }
 
 const maxHops = 20 // redirects in a row
 
-// resolve is where a URL's content lies, by redirects; "" if the crawl has it not.
+// resolve follows redirects from a URL, and returns the name of the file with the content; "" if there is none.
 func (e *Exporter) resolve(u weburl.URL) string {
 	u = u.Canonical()
 	for _, url := range []string{e.cfg.Canon.Apply(u).String(), u.String()} {
@@ -217,7 +217,7 @@ func (e *Exporter) resolve(u weburl.URL) string {
 	return ""
 }
 
-// Write makes a URL's file.
+// Write writes the file of a URL.
 func (e *Exporter) Write(_ context.Context, p *export.Page) error {
 	h := e.hash(p.URL)
 	if m, is := e.moved[h]; is {
@@ -253,12 +253,12 @@ func (e *Exporter) Write(_ context.Context, p *export.Page) error {
 	}
 	e.buf, err = e.parser.Rewrite(e.buf[:0], resp, mediaType, e.referFunc(name))
 	if err != nil {
-		e.report.AddNote(fmt.Sprintf("%s is as it was: %v", p.URL, err))
+		e.report.AddNote(fmt.Sprintf("%s is unchanged: %v", p.URL, err))
 	}
 	return e.to.Put(name, e.buf)
 }
 
-// referFunc says what references of a file are replaced by.
+// referFunc returns a function that replaces the references of a file.
 func (e *Exporter) referFunc(from string) parse.Refer {
 	return func(to weburl.URL, kind page.Kind) (string, bool) {
 		url := to.String()
@@ -279,7 +279,7 @@ func (e *Exporter) referFunc(from string) parse.Refer {
 	}
 }
 
-// writeMove makes the small page of a URL that redirects. It goes on by itself only where that stays in the folder.
+// writeMove writes the page of a redirect. It forwards automatically only to files of the export.
 func (e *Exporter) writeMove(url, to string) error {
 	name := e.moveName(url)
 	u, err := weburl.Parse(to)
@@ -289,7 +289,7 @@ func (e *Exporter) writeMove(url, to string) error {
 	return e.to.Put(name, movePage(to, e.linkTo(name, u), e.resolve(u) != ""))
 }
 
-// linkTo is a reference from a file to a URL.
+// linkTo returns the reference from a file to a URL.
 func (e *Exporter) linkTo(from string, u weburl.URL) string {
 	to, _ := e.referFunc(from)(u, page.Anchor)
 	return to
@@ -310,9 +310,9 @@ func movePage(url, href string, goesOn bool) []byte {
 	return []byte(pageHead + refresh + "<title>" + html.EscapeString(url) + "</title>\n" + linkLine(href, url))
 }
 
-const maxStartLinks = 1000 // links of the first page
+const maxStartLinks = 1000 // links on the start page
 
-// Finish writes the page to begin with.
+// Finish writes the start page.
 func (e *Exporter) Finish(_ context.Context, r *export.Report) error {
 	var links []byte
 	found, only := 0, ""
@@ -331,8 +331,8 @@ func (e *Exporter) Finish(_ context.Context, r *export.Report) error {
 	}
 	r.Merge(&e.report)
 	if e.externalRefs > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("%d references to images, styles and other parts of pages lead to the web: "+
-			"the crawl has them not", e.externalRefs))
+		r.Notes = append(r.Notes, fmt.Sprintf("%d references to images, styles and other embedded resources lead to the "+
+			"web: the crawl does not have them", e.externalRefs))
 	}
 	if found == 0 {
 		return e.to.Remove(names.Start)

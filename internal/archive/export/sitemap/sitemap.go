@@ -27,10 +27,10 @@ import (
 	"kumo/internal/state/store"
 )
 
-// Limits are what a file may have at most.
+// Limits are the limits of a file.
 type Limits struct{ URLs, Bytes int }
 
-// Protocol is what the protocol allows.
+// Protocol has the protocol's limits.
 var Protocol = Limits{50_000, 50 << 20}
 
 const (
@@ -49,12 +49,12 @@ type Exporter struct {
 	to     *target.Folder
 	limits Limits
 	temp   string
-	list   *os.File // the entries, a line each with the origin before it
+	list   *os.File // entries, one per line, each after its origin
 	w      *bufio.Writer
 	report export.Report
 }
 
-// New returns an exporter into a folder; temp is where the entries lie meanwhile.
+// New returns an exporter into a folder; temp is the folder for temporary files.
 func New(to *target.Folder, temp string, limits Limits) (_ *Exporter, err error) {
 	e := &Exporter{to: to, limits: limits}
 	if e.temp, err = os.MkdirTemp(temp, "kumo-sitemap-"); err != nil {
@@ -69,16 +69,16 @@ func New(to *target.Folder, temp string, limits Limits) (_ *Exporter, err error)
 
 func (e *Exporter) name() string { return filepath.Join(e.temp, "entries") }
 
-// Close removes the entries.
+// Close removes temporary files.
 func (e *Exporter) Close() error { return errors.Join(e.list.Close(), os.RemoveAll(e.temp)) }
 
-// prepared is a page, and its entry if it has one.
+// prepared is a page, with its entry if it has one.
 type prepared struct {
 	*row.Row
 	entry string
 }
 
-// Prepare makes entries.
+// Prepare returns a function that builds entries.
 func (e *Exporter) Prepare() export.PrepareFunc {
 	reader := row.NewReader(false)
 	return func(p *export.Page) (any, error) {
@@ -94,7 +94,7 @@ func (e *Exporter) Prepare() export.PrepareFunc {
 	}
 }
 
-// entry is a URL's, in one line; "" if a sitemap cannot have it.
+// entry returns a URL's entry in one line; "" if it cannot be in a sitemap.
 func entry(r *row.Row, modified string) string {
 	u, err := weburl.Parse(r.URL)
 	if err != nil || !u.IsHTTP() || len(r.URL) > maxURL {
@@ -107,9 +107,9 @@ func entry(r *row.Row, modified string) string {
 	return text + "</url>"
 }
 
-const maxURL = 2047 // bytes of a URL, which the protocol wants to have less than 2,048
+const maxURL = 2047 // bytes of a URL; the protocol requires less than 2,048
 
-// escape is a URL as XML has it; what is not ASCII is percent-encoded.
+// escape returns a URL escaped for XML, with non-ASCII characters percent-encoded.
 func escape(url string) string {
 	var b strings.Builder
 	for i := range len(url) {
@@ -125,7 +125,7 @@ func escape(url string) string {
 	return b.String()
 }
 
-// Write keeps a page's entry: where its files end is known when all are.
+// Write adds a page's entry to the list. Files can be divided only when all entries are known.
 func (e *Exporter) Write(_ context.Context, p *export.Page) error {
 	r := p.Prepared.(prepared)
 	if r.Unreadable != nil || r.entry != "" {
@@ -139,7 +139,7 @@ func (e *Exporter) Write(_ context.Context, p *export.Page) error {
 	return err
 }
 
-// A group is the files of an origin, by how many entries they have.
+// A group has the files of an origin, as their numbers of entries.
 type group struct {
 	origin string // "https://example.com"
 	files  []int
@@ -177,7 +177,7 @@ func (e *Exporter) Finish(ctx context.Context, r *export.Report) error {
 	return nil
 }
 
-// groups says which files there will be. The entries of an origin are next to each other, as its URLs are.
+// groups determines the files. The entries of an origin are adjacent, because its URLs are.
 func (e *Exporter) groups() (all []group, err error) {
 	size := 0
 	_, err = store.EachLineOf(vfs.OS, e.name(), func(line []byte, _ int64) error {
@@ -199,7 +199,7 @@ func (e *Exporter) groups() (all []group, err error) {
 	return all, err
 }
 
-// all is how many files there are, the index included.
+// all returns the number of files, with the index.
 func (g *group) all() int {
 	if len(g.files) == 1 {
 		return 1
@@ -207,7 +207,7 @@ func (g *group) all() int {
 	return len(g.files) + 1
 }
 
-// name is that of the n-th file, of which the first is the one that leads to all.
+// name returns the name of the n-th file; the first is the index if there are several.
 func (g *group) name(n int) string {
 	scheme, host, _ := strings.Cut(g.origin, "://")
 	if u, err := weburl.Parse(g.origin + "/"); err == nil {

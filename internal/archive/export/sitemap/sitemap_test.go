@@ -78,7 +78,7 @@ func TestWhatIsListed(t *testing.T) {
 	}
 }
 
-// What is too much for a file goes into several, by number and by size.
+// Entries beyond the limits on number and size go to further files.
 func TestLimits(t *testing.T) {
 	var visits []exporttest.Visit
 	for n := range 10 {

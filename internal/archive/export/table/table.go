@@ -22,10 +22,10 @@ import (
 	"kumo/internal/content/parse"
 )
 
-// A Form is how rows are written.
+// A Format is an encoding of rows.
 type Format string
 
-// The forms.
+// The formats.
 const (
 	JSONL Format = "jsonl"
 	CSV   Format = "csv"
@@ -62,7 +62,7 @@ func cells(r *row.Row) []string {
 	return cells
 }
 
-// languages are a page's languages and URLs in one cell: "de http://a/de fr http://a/fr". Neither has blanks.
+// languages formats a page's languages and URLs as one cell: "de http://a/de fr http://a/fr". Neither contains spaces.
 func languages(all []row.Variant) string {
 	var words []string
 	for _, v := range all {
@@ -71,7 +71,8 @@ func languages(all []row.Variant) string {
 	return strings.Join(words, " ")
 }
 
-// Cell is a text as a cell of CSV that no spreadsheet takes for a formula: some do so by full-width signs, too, and behind blanks.
+// Cell returns a text as a CSV cell that no spreadsheet evaluates as a formula. Some spreadsheets also recognize
+// full-width signs, and signs after spaces.
 func Cell(cell string) string {
 	begin := strings.TrimLeftFunc(cell, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) })
 	first, _ := utf8.DecodeRuneInString(begin)
@@ -115,16 +116,16 @@ func New(ctx context.Context, to *target.Folder, form Format) (*Exporter, error)
 	return e, nil
 }
 
-// Close gives up what is not finished.
+// Close discards an unfinished file.
 func (e *Exporter) Close() error { return e.out.Abort() }
 
-// Prepare makes rows.
+// Prepare returns a function that builds rows.
 func (e *Exporter) Prepare() export.PrepareFunc {
 	reader := row.NewReader(false)
 	return func(p *export.Page) (any, error) { return reader.Read(p) }
 }
 
-// Write writes a URL's row. One whose record cannot be read has what is known without it.
+// Write writes the row of a URL. If the record cannot be read, the row has the columns that are known without it.
 func (e *Exporter) Write(_ context.Context, p *export.Page) error {
 	if row.IsRobotsTxt(p.URL) {
 		return nil
@@ -134,7 +135,7 @@ func (e *Exporter) Write(_ context.Context, p *export.Page) error {
 	return e.row(r)
 }
 
-// Finish makes the file appear.
+// Finish makes the file appear under its name.
 func (e *Exporter) Finish(_ context.Context, r *export.Report) error {
 	if err := e.flush(); err != nil {
 		return err

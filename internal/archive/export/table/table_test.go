@@ -80,7 +80,7 @@ func TestJSONL(t *testing.T) {
 	}
 }
 
-// A table has the rows of pages.jsonl, in which a robots.txt has no line.
+// A table has the rows of pages.jsonl, which has no robots.txt files.
 func TestRulesAreNoPage(t *testing.T) {
 	more := append([]exporttest.Visit{{URL: "http://a.test/robots.txt", Body: "User-agent: *"},
 		{URL: "http://a.test/docs/robots.txt", Body: "a page"}}, visits...)

@@ -1,4 +1,4 @@
 package target
 
-// isNotDir is never true: Windows says of what would lie in a file that the path is not there.
+// isNotDir always returns false: for a path below a file, Windows returns an error that is fs.ErrNotExist.
 func isNotDir(error) bool { return false }

@@ -30,38 +30,38 @@ import (
 	"kumo/internal/state/store"
 )
 
-// PrivateDir is the folder in a target that is kumo's.
+// PrivateDir is kumo's own folder in a target.
 const PrivateDir = ".kumo"
 
 const (
 	stateDir   = PrivateDir + "/export"
 	listName   = stateDir + "/files"
-	partName   = stateDir + "/part" // with a number behind it
+	partName   = stateDir + "/part" // followed by a number
 	lockName   = stateDir + "/lock"
 	formatName = stateDir + "/form"
 )
 
-// A Folder is open for one export. One goroutine uses it.
+// A Folder is a target that is open for one export. It is not safe for concurrent use.
 type Folder struct {
 	dir     string
 	format  string
 	temp    string
 	root    *os.Root
 	lock    *flock.Flock
-	lastDir string // the folder that a file was put into last
+	lastDir string // folder of the last file
 	open    [maxOpenFiles]bool
-	// WrapWriter is what contents are written through: for tests of disks that fail.
+	// WrapWriter wraps the writers of file contents. Tests use it to simulate failing disks.
 	WrapWriter func(io.Writer) io.Writer
 
-	// Written counts files whose contents were not there, Same those that were.
+	// Written counts files that are new or changed, Unchanged those that existed with the same contents.
 	Written, Unchanged, Removed int64
-	Bytes                       int64 // of all of them
+	Bytes                       int64 // of all files
 }
 
 const maxOpenFiles = 8 // files at once
 
-// Open makes and locks the folder of an export to a form: one that has another form is refused. What is sorted
-// meanwhile lies in temp, "" for the system's folder for that.
+// Open creates and locks the folder of an export. A folder with an export in another format is refused. temp is the
+// folder for temporary files of sorting; "" is the system's.
 func Open(dir, form, temp string) (*Folder, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func Open(dir, form, temp string) (*Folder, error) {
 	return f, nil
 }
 
-// prepare makes what the folder must have, and locks it.
+// prepare creates what the folder needs, and locks it.
 func (f *Folder) prepare() error {
 	if _, err := f.root.Lstat(listName); err == nil {
 		if err := errors.Join(f.acquireLock(), f.checkFormat()); err != nil {
@@ -101,7 +101,7 @@ func (f *Folder) prepare() error {
 		f.rewrite(listName, func(io.Writer) error { return nil }))
 }
 
-// removeParts removes the parts that a run has left which was killed.
+// removeParts removes incomplete files of a run that was killed.
 func (f *Folder) removeParts() error {
 	entries, err := fs.ReadDir(f.root.FS(), stateDir)
 	if err != nil {
@@ -117,19 +117,19 @@ func (f *Folder) removeParts() error {
 	return nil
 }
 
-// checkFormat refuses a folder that was filled with another form: its files would go.
+// checkFormat refuses a folder with an export in another format, whose files would be removed.
 func (f *Folder) checkFormat() error {
 	was, err := f.root.ReadFile(formatName)
 	if err != nil {
 		return err
 	}
 	if form := string(bytes.TrimSpace(was)); form != f.format {
-		return advice.Usage("%s is an export to %s: name another folder", f.dir, form)
+		return advice.Usage("%s contains an export to %s: name another folder", f.dir, form)
 	}
 	return nil
 }
 
-// checkEmpty refuses a folder with files that nobody has exported.
+// checkEmpty refuses a folder with files that are not from an export.
 func (f *Folder) checkEmpty() error {
 	entries, err := fs.ReadDir(f.root.FS(), ".")
 	if err != nil {
@@ -137,14 +137,14 @@ func (f *Folder) checkEmpty() error {
 	}
 	for _, e := range entries {
 		if e.Name() != PrivateDir {
-			return advice.Usage("%s holds files that are not an export's (%s): name another folder", f.dir, e.Name())
+			return advice.Usage("%s has files that are not from an export (%s): name another folder", f.dir, e.Name())
 		}
 	}
 	return nil
 }
 
 func (f *Folder) acquireLock() error {
-	lock, err := f.root.OpenFile(lockName, os.O_CREATE|os.O_RDWR, 0o644) // refuses links that lead elsewhere
+	lock, err := f.root.OpenFile(lockName, os.O_CREATE|os.O_RDWR, 0o644) // refuses links that lead outside
 	if err != nil {
 		return err
 	}
@@ -154,12 +154,12 @@ func (f *Folder) acquireLock() error {
 	f.lock = flock.New(filepath.Join(f.dir, filepath.FromSlash(lockName)))
 	ok, err := f.lock.TryLock()
 	if err == nil && !ok {
-		err = fmt.Errorf("%s: another kumo is exporting into it", f.dir)
+		err = fmt.Errorf("%s: another kumo process is exporting to this folder", f.dir)
 	}
 	return err
 }
 
-// Close lets the folder go.
+// Close unlocks the folder.
 func (f *Folder) Close() error {
 	err := f.root.Close()
 	if f.lock != nil {
@@ -168,8 +168,8 @@ func (f *Folder) Close() error {
 	return err
 }
 
-// DeclareFiles says which files the export will have, given as a function that calls add with each name, in any order. What
-// earlier exports have and this one has not is removed. It must be called before the first Put.
+// DeclareFiles declares the files of the export. names calls add with each name, in any order. Files of earlier exports
+// that are not among them are removed. It must be called before the first Put.
 func (f *Folder) DeclareFiles(ctx context.Context, names func(add func(name string) error) error) (err error) {
 	temp, err := os.MkdirTemp(f.temp, "kumo-export-")
 	if err != nil {
@@ -185,7 +185,7 @@ func (f *Folder) DeclareFiles(ctx context.Context, names func(add func(name stri
 		return err
 	}
 	marked := filepath.Join(temp, "marked")
-	if err := f.writeList(ctx, sorter, marked); err != nil { // from here on all are listed
+	if err := f.writeList(ctx, sorter, marked); err != nil { // from here on, all files are listed
 		return err
 	}
 	_, err = store.EachLineOf(vfs.OS, marked, func(line []byte, _ int64) error {
@@ -209,13 +209,13 @@ func (f *Folder) DeclareFiles(ctx context.Context, names func(add func(name stri
 	})
 }
 
-// Where a name is from.
+// The source of a name.
 const (
-	listed   = 'l' // an earlier export's list alone
-	declared = 'w' // the files of this one; it comes last where both have the name
+	listed   = 'l' // only in the list of an earlier export
+	declared = 'w' // in this export; sorts last if both have the name
 )
 
-// writeList lists all names that were given, and writes them to the file marked, each behind where it is from.
+// writeList lists all declared names, and writes them to the file marked, each after its source.
 func (f *Folder) writeList(ctx context.Context, sorter *extsort.Sorter, marked string) error {
 	return f.rewrite(listName, func(all io.Writer) (err error) {
 		out, err := os.Create(marked)
@@ -249,7 +249,7 @@ func (f *Folder) writeList(ctx context.Context, sorter *extsort.Sorter, marked s
 	})
 }
 
-// rewrite makes a file durably of what fill writes.
+// rewrite replaces a file durably with the output of fill.
 func (f *Folder) rewrite(name string, fill func(io.Writer) error) error {
 	w, err := f.Create(name)
 	if err != nil {
@@ -264,7 +264,7 @@ func (f *Folder) rewrite(name string, fill func(io.Writer) error) error {
 	return w.Close()
 }
 
-// eachListed calls f with the names of files that are an export's.
+// eachListed calls f with the names of an export's files.
 func (f *Folder) eachListed(call func(name []byte) error) error {
 	in, err := f.root.Open(listName)
 	if err != nil {
@@ -273,19 +273,19 @@ func (f *Folder) eachListed(call func(name []byte) error) error {
 	defer in.Close()
 	_, err = store.EachLine(in, func(name []byte, _ int64) error {
 		if len(name) == 0 || !filepath.IsLocal(string(name)) {
-			return nil // nothing that an export has written
+			return nil // not a name that an export writes
 		}
 		return call(name)
 	})
 	return err
 }
 
-// Remove removes a file that was claimed, if an earlier export has left it, and the folders that are empty then.
+// Remove removes a declared file that an earlier export left, and folders that become empty.
 func (f *Folder) Remove(name string) error {
 	info, err := f.root.Lstat(name)
 	switch {
 	case isAbsent(err) || err == nil && info.IsDir():
-		return nil // it never came to be, or something else is there now
+		return nil // it was never written, or is something else now
 	case err != nil:
 		return err
 	}
@@ -295,17 +295,17 @@ func (f *Folder) Remove(name string) error {
 	f.Removed++
 	f.lastDir = ""
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
-		if f.root.Remove(dir) != nil { // there is something in it
+		if f.root.Remove(dir) != nil { // the folder is not empty
 			return nil
 		}
 	}
 	return nil
 }
 
-// isAbsent reports whether a file is not there; a file may lie where its folder would.
+// isAbsent reports whether a file does not exist, also because its folder's path is a file.
 func isAbsent(err error) bool { return errors.Is(err, fs.ErrNotExist) || isNotDir(err) }
 
-// Put makes a file, whole, unless it is there with the same contents.
+// Put writes a whole file, unless it exists with the same contents.
 func (f *Folder) Put(name string, data []byte) error {
 	f.Bytes += int64(len(data))
 	if f.hasContents(name, bytes.NewReader(data), int64(len(data))) {
@@ -326,7 +326,7 @@ func (f *Folder) Put(name string, data []byte) error {
 	return nil
 }
 
-// hasContents reports whether a file has just these contents, of so many bytes.
+// hasContents reports whether a file has exactly these contents, which are size bytes long.
 func (f *Folder) hasContents(name string, contents io.Reader, size int64) bool {
 	info, err := f.root.Lstat(name)
 	if err != nil || !info.Mode().IsRegular() || info.Size() != size {
@@ -337,7 +337,7 @@ func (f *Folder) hasContents(name string, contents io.Reader, size int64) bool {
 		return false
 	}
 	defer in.Close()
-	room := int(min(size+1, 64<<10)) // 1 more: the end is seen
+	room := int(min(size+1, 64<<10)) // one more, to detect the end
 	x, y := make([]byte, room), make([]byte, room)
 	for {
 		n, errX := io.ReadFull(in, x)
@@ -353,32 +353,32 @@ func (f *Folder) hasContents(name string, contents io.Reader, size int64) bool {
 
 func isEnd(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
 
-// A File is a file that is being written. It appears with Close or Commit.
+// A File is a file that is being written. It appears under its name with Close or Commit.
 type File struct {
 	*bufio.Writer
 	folder *Folder
-	file   *os.File // nil once it is closed or given up
+	file   *os.File // nil once closed or aborted
 	name   string
 	slot   int
 }
 
-// Create begins a file. A few can be open at once.
+// Create starts a file. At most maxOpenFiles can be open at once.
 func (f *Folder) Create(name string) (*File, error) {
 	if !filepath.IsLocal(filepath.FromSlash(name)) {
-		return nil, fmt.Errorf("%q is no name of a file in %s", name, f.dir)
+		return nil, fmt.Errorf("%q is not a valid file name in %s", name, f.dir)
 	}
 	if dir := path.Dir(name); dir != "." && dir != f.lastDir {
 		if err := f.root.MkdirAll(dir, 0o755); err != nil {
-			return nil, fmt.Errorf("make %s in %s: %w", dir, f.dir, err)
+			return nil, fmt.Errorf("create %s in %s: %w", dir, f.dir, err)
 		}
 		f.lastDir = dir
 	}
 	slot := slices.Index(f.open[:], false)
 	if slot < 0 {
-		return nil, fmt.Errorf("%s: %d files are being written", f.dir, maxOpenFiles)
+		return nil, fmt.Errorf("%s: too many open files: %d", f.dir, maxOpenFiles)
 	}
 	w := &File{folder: f, name: name, slot: slot}
-	if err := f.root.Remove(w.part()); err != nil && !errors.Is(err, fs.ErrNotExist) { // what was killed has left it
+	if err := f.root.Remove(w.part()); err != nil && !errors.Is(err, fs.ErrNotExist) { // left by a process that was killed
 		return nil, err
 	}
 	var err error
@@ -394,10 +394,10 @@ func (f *Folder) Create(name string) (*File, error) {
 	return w, nil
 }
 
-// part is what the file is called while it is written.
+// part returns the temporary name of the file.
 func (w *File) part() string { return partName + strconv.Itoa(w.slot) }
 
-// closePart closes the file, which is a part then.
+// closePart closes the file under its temporary name.
 func (w *File) closePart() error {
 	file := w.file
 	w.file, w.folder.open[w.slot] = nil, false
@@ -418,7 +418,7 @@ func (w *File) Close() error {
 	return nil
 }
 
-// Commit is Close for a file of the export: one that is there with the same contents stays as it is.
+// Commit is like Close, but leaves an existing file with the same contents unchanged.
 func (w *File) Commit() error {
 	if err := w.Flush(); err != nil {
 		return errors.Join(err, w.Abort())
@@ -439,7 +439,7 @@ func (w *File) Commit() error {
 	return w.Close()
 }
 
-// Abort gives the file up. Once it was closed, committed or given up, and for nil, it does nothing.
+// Abort discards the file. It does nothing if f is nil, closed, committed or aborted.
 func (w *File) Abort() error {
 	if w == nil || w.file == nil {
 		return nil

@@ -44,7 +44,7 @@ func put(t *testing.T, f *Folder, name, text string) {
 	}
 }
 
-// there lists the files of a folder but kumo's own.
+// there lists the files of a folder without kumo's own.
 func there(t *testing.T, dir string) (all []string) {
 	t.Helper()
 	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
@@ -67,7 +67,7 @@ func TestWhatTheNextExportHasNotGoes(t *testing.T) {
 	f := open(t, dir)
 	claim(t, f, "a/b/c", "a/d", "e")
 	put(t, f, "a/b/c", "1")
-	put(t, f, "a/d", "2") // it is ended before e
+	put(t, f, "a/d", "2") // ended before e was written
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestWhatTheNextExportHasNotGoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	f = open(t, dir)
-	claim(t, f, "a/b", "a/d") // a folder has become a file
+	claim(t, f, "a/b", "a/d") // a folder was replaced by a file
 	put(t, f, "a/b", "3")
 	put(t, f, "a/d", "2")
 	if got := there(t, dir); !slices.Equal(got, []string{"a/b", "a/d", "a/mine"}) {
@@ -88,14 +88,14 @@ func TestWhatTheNextExportHasNotGoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	f = open(t, dir)
-	claim(t, f, "a/b/c") // and a file a folder
+	claim(t, f, "a/b/c") // and a file by a folder
 	put(t, f, "a/b/c", "4")
 	if got := there(t, dir); !slices.Equal(got, []string{"a/b/c", "a/mine"}) {
 		t.Error(got)
 	}
 }
 
-// A run that ends between two names has left what is removed by the next, whichever they are.
+// Files left by an interrupted run are removed by the next, whichever names it has.
 func TestAnEndedRunLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	for n, names := range [][]string{{"x", "y"}, {"y", "z"}, {"q"}} {
@@ -109,7 +109,7 @@ func TestAnEndedRunLeavesNothing(t *testing.T) {
 		if _, err := w.WriteString("half"); err != nil || w.Flush() != nil {
 			t.Fatal(err)
 		}
-		if err := w.file.Close(); err != nil { // as a process that ends
+		if err := w.file.Close(); err != nil { // simulates the end of the process
 			t.Fatal(err)
 		}
 		if err := f.Close(); err != nil {
@@ -139,14 +139,14 @@ func TestNothingIsWrittenOutside(t *testing.T) {
 			t.Errorf("%q was written", name)
 		}
 	}
-	put(t, f, "file", "new") // the link makes room
+	put(t, f, "file", "new") // the link is replaced
 	if text, err := os.ReadFile(filepath.Join(outside, "precious")); err != nil || string(text) != "old" {
 		t.Errorf("%q, %v", text, err)
 	}
 	if entries, err := os.ReadDir(outside); err != nil || len(entries) != 1 {
 		t.Errorf("%v, %v", entries, err)
 	}
-	// A list that somebody has changed removes nothing else either.
+	// Nothing else is removed, even if the list was changed.
 	if err := os.WriteFile(filepath.Join(dir, listName), []byte("../x\n/etc/x\nout/precious\n\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -24,14 +24,14 @@ import (
 
 const sortMemory = 32 << 20
 
-// records copies the records, and writes the index of where they lie then.
+// records copies the records, and writes their new index.
 func (e *Exporter) records(ctx context.Context) (err error) {
 	temp, err := os.MkdirTemp(e.cfg.Temp, "kumo-wacz-")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
-	// What indexes say, by the places of records as they are, and by their keys as it is then.
+	// Index lines: before is sorted by the records' old locations, after by key with the new locations.
 	before := extsort.New(extsort.Config{Dir: filepath.Join(temp, "before"), Memory: sortMemory})
 	defer func() { err = errors.Join(err, before.Close()) }()
 	after := extsort.New(extsort.Config{Dir: filepath.Join(temp, "after"), Memory: sortMemory})
@@ -65,13 +65,13 @@ func (e *Exporter) records(ctx context.Context) (err error) {
 	return e.index(ctx, after)
 }
 
-// placeKey orders places.
+// placeKey returns a sorter key that orders locations.
 func placeKey(file string, offset int64) []byte { return fmt.Appendf(nil, "%s\x00%020d", file, offset) }
 
-// entries are what indexes say, in the order of places.
+// entries reads index lines in the order of locations.
 type entries struct {
 	src *extsort.Merge
-	key string // "" behind the last
+	key string // "" after the last
 	x   warc.IndexLine
 }
 
@@ -97,8 +97,8 @@ type copier struct {
 	after    *extsort.Sorter
 
 	out *entry
-	zw  *gzip.Writer  // for what is not compressed by gzip
-	zr  *zstd.Decoder // of it
+	zw  *gzip.Writer  // for records that are not compressed by gzip
+	zr  *zstd.Decoder // for records that are compressed by zstd
 	src io.ReaderAt
 }
 
@@ -126,7 +126,7 @@ func (c *copier) file(ctx context.Context) (err error) {
 	return c.copyAll(ctx, in)
 }
 
-// copyAll copies all records that can be read.
+// copyAll copies all readable records.
 func (c *copier) copyAll(ctx context.Context, in *warc.Reader) error {
 	for ctx.Err() == nil {
 		at := in.Offset()
@@ -146,7 +146,7 @@ func (c *copier) copyAll(ctx context.Context, in *warc.Reader) error {
 	return context.Cause(ctx)
 }
 
-// copySelected copies the records that the index names.
+// copySelected copies the records that the index lists.
 func (c *copier) copySelected(ctx context.Context, in *warc.Reader) error {
 	for ctx.Err() == nil {
 		if file, _, _ := strings.Cut(c.entries.key, "\x00"); file != c.from {
@@ -168,7 +168,7 @@ func (c *copier) copySelected(ctx context.Context, in *warc.Reader) error {
 	return context.Cause(ctx)
 }
 
-// end passes what the index says of records that are not there, and lists the file.
+// end skips the index lines of missing records, and lists the file.
 func (c *copier) end(err error) error {
 	if err == nil {
 		err = c.advanceIndex(1<<62, nil)
@@ -179,13 +179,13 @@ func (c *copier) end(err error) error {
 	return err
 }
 
-// noteUnreadable notes a record that cannot be read.
+// noteUnreadable counts a record that cannot be read.
 func (c *copier) noteUnreadable(at int64, err error) {
 	c.e.report.Unreadable++
 	c.e.report.AddNote((&captures.RecordError{Location: captures.Location{File: c.from, Offset: at}, Err: err}).Error())
 }
 
-// copy copies a record, and notes for the index where it lies.
+// copy copies a record, and adds its new location to the index.
 func (c *copier) copy(rec *warc.Record) (err error) {
 	if c.out == nil {
 		if c.out, err = c.e.create("archive/"+c.to, zip.Store); err != nil {
@@ -207,7 +207,8 @@ func (c *copier) copy(rec *warc.Record) (err error) {
 	return c.advanceIndex(rec.Offset, func(x *warc.IndexLine) { x.File, x.Offset, x.Length = c.to, at, c.out.n-at })
 }
 
-// advanceIndex goes behind what the index says of the record at a place: what it says of that is kept as moved makes it.
+// advanceIndex passes the index lines of the record at an offset to moved, adds them to the new index, and skips
+// earlier lines.
 func (c *copier) advanceIndex(at int64, moved func(*warc.IndexLine)) error {
 	for c.entries.key != "" {
 		file, _, _ := strings.Cut(c.entries.key, "\x00")
@@ -227,9 +228,9 @@ func (c *copier) advanceIndex(at int64, moved func(*warc.IndexLine)) error {
 	return nil
 }
 
-const blockLines = 3000 // lines of the index that are compressed together
+const blockLines = 3000 // index lines per compressed block
 
-// index writes the index, compressed in blocks, and where these begin.
+// index writes the index in compressed blocks, and the positions of the blocks.
 func (e *Exporter) index(ctx context.Context, lines *extsort.Sorter) error {
 	const name = "index.cdx.gz"
 	out, err := e.create("indexes/"+name, zip.Store)

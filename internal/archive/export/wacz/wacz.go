@@ -31,16 +31,16 @@ import (
 	"kumo/internal/archive/export/target"
 )
 
-// Name is the file that is made.
+// Name is the name of the file.
 const Name = "crawl.wacz"
 
-// Software is what a file says that it was made by.
+// Software is the name of the creating software in the file.
 const Software = "kumo"
 
-// A Config says how a file is made.
+// A Config configures the export.
 type Config struct {
-	Start []string // the URLs to begin with: the first that is a page of the crawl is the main page
-	Temp  string   // where it is sorted what does not fit into memory; default the system's folder for that
+	Start []string // the seeds: the first that is a page of the crawl is the main page
+	Temp  string   // folder for temporary files of sorting; default the system's
 }
 
 var (
@@ -55,14 +55,14 @@ type Exporter struct {
 	zip       *zip.Writer
 	entry     *entry
 	archive   *captures.Archive
-	starts    map[string]int // which of the URLs to begin with a URL is
+	starts    map[string]int // rank of a URL among the seeds
 	main      *row.Row
 	last      time.Time
 	resources []resource
 	report    export.Report
 }
 
-// A resource is a file in the file.
+// A resource is a member of the ZIP file.
 type resource struct {
 	Name  string `json:"name"`
 	Path  string `json:"path"`
@@ -89,13 +89,13 @@ func New(ctx context.Context, to *target.Folder, cfg Config) (*Exporter, error) 
 	return e, nil
 }
 
-// Close gives up what is not finished.
+// Close discards an unfinished file.
 func (e *Exporter) Close() error { return e.out.Abort() }
 
-// SetArchive takes the crawl's records, of which the newest says when the file was made.
+// SetArchive sets the crawl's records; the time of the newest is the time of the file.
 func (e *Exporter) SetArchive(a *captures.Archive) { e.archive = a }
 
-// An entry is a file in the file that is being written.
+// An entry is a member of the ZIP file that is being written.
 type entry struct {
 	io.Writer
 	of   *Exporter
@@ -104,7 +104,7 @@ type entry struct {
 	n    int64
 }
 
-// create begins a file in the file: those that are compressed already are stored.
+// create starts a member. Compressed members are stored as they are.
 func (e *Exporter) create(name string, method uint16) (*entry, error) {
 	w, err := e.zip.CreateHeader(&zip.FileHeader{Name: name, Method: method, Modified: modified})
 	if err != nil {
@@ -113,7 +113,7 @@ func (e *Exporter) create(name string, method uint16) (*entry, error) {
 	return &entry{w, e, name, sha256.New(), 0}, nil
 }
 
-// modified is a time that every ZIP can say. What is in the file has times of its own.
+// modified is a time that ZIP can represent. Members contain their own times.
 var modified = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func (x *entry) Write(p []byte) (int, error) {
@@ -125,7 +125,7 @@ func (x *entry) Write(p []byte) (int, error) {
 
 func (x *entry) hash() string { return "sha256:" + hex.EncodeToString(x.sum.Sum(nil)) }
 
-// end lists the file.
+// end lists the member.
 func (x *entry) end() {
 	x.of.resources = append(x.of.resources, resource{strings.ToLower(path.Base(x.name)), x.name, x.hash(), x.n})
 }
@@ -140,13 +140,13 @@ type pageLine struct {
 
 const pagesHead = `{"format":"json-pages-1.0","id":"pages","title":"All Pages"}` + "\n"
 
-// prepared is what is to be known of a page.
+// prepared has the data of a page.
 type prepared struct {
 	*row.Row
 	html bool
 }
 
-// Prepare reads pages for their titles.
+// Prepare returns a function that reads the titles of pages.
 func (e *Exporter) Prepare() export.PrepareFunc {
 	reader := row.NewReader(false)
 	return func(p *export.Page) (any, error) {
@@ -155,7 +155,7 @@ func (e *Exporter) Prepare() export.PrepareFunc {
 	}
 }
 
-// Write lists a page. Records that cannot be read are found when they are copied.
+// Write lists a page. Unreadable records are reported when records are copied.
 func (e *Exporter) Write(_ context.Context, p *export.Page) error {
 	if err := e.beginPages(); err != nil {
 		return err
@@ -179,7 +179,7 @@ func (e *Exporter) Write(_ context.Context, p *export.Page) error {
 	return json.NewEncoder(e.entry).Encode(pageLine{hex.EncodeToString(sum[:10]), r.URL, ts, r.Title})
 }
 
-// beginPages begins the list of pages, which comes first, as it is written while pages are read.
+// beginPages starts the list of pages, which comes first because pages are read first.
 func (e *Exporter) beginPages() (err error) {
 	if e.entry != nil {
 		return nil
@@ -191,7 +191,7 @@ func (e *Exporter) beginPages() (err error) {
 	return err
 }
 
-// Finish writes records and index, and makes the file appear.
+// Finish writes records and index, and makes the file appear under its name.
 func (e *Exporter) Finish(ctx context.Context, r *export.Report) error {
 	if err := e.beginPages(); err != nil {
 		return err
@@ -222,7 +222,7 @@ type description struct {
 	Resources []resource `json:"resources"`
 }
 
-// describe writes what is in the file.
+// describe writes datapackage.json.
 func (e *Exporter) describe() error {
 	d := description{Profile: "data-package", Version: "1.1.1", Created: e.last.UTC().Format(time.RFC3339),
 		Software: Software, Resources: e.resources}
@@ -241,7 +241,7 @@ func (e *Exporter) describe() error {
 	return err
 }
 
-// writeJSON writes a file of JSON, which is not listed. It returns its hash.
+// writeJSON writes a JSON member that is not listed, and returns its hash.
 func (e *Exporter) writeJSON(name string, v any) (string, error) {
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
@@ -255,7 +255,7 @@ func (e *Exporter) writeJSON(name string, v any) (string, error) {
 	return x.hash(), err
 }
 
-// IsOurs reports whether a file is a WACZ that this package has made.
+// IsOurs reports whether a file is a WACZ file that this package wrote.
 func IsOurs(name string) bool {
 	z, err := zip.OpenReader(name)
 	if err != nil {
@@ -272,7 +272,7 @@ func IsOurs(name string) bool {
 	return err == nil && json.NewDecoder(bytes.NewReader(text)).Decode(&d) == nil && d.Software == Software
 }
 
-// gzipName is the name of a WARC file once it is compressed by gzip.
+// gzipName returns the name of a WARC file after gzip compression.
 func gzipName(warc string) string {
 	name, _, _ := strings.Cut(warc, ".warc.")
 	return name + ".warc.gz"

@@ -36,7 +36,7 @@ var visits = []exporttest.Visit{
 	{URL: "http://a.test/b", Status: 304, SameAs: 2}, {URL: "http://a.test/gone", Status: 404, Body: "error"},
 }
 
-// files are what is in the file that is made of a crawl.
+// files exports a crawl and returns the members of the file.
 func files(t *testing.T, crawl string, where export.Condition) map[string][]byte {
 	t.Helper()
 	dir := t.TempDir()
@@ -70,7 +70,7 @@ func files(t *testing.T, crawl string, where export.Condition) map[string][]byte
 	return all
 }
 
-// index reads the index, and sees to it that each line leads to a record.
+// index parses the index, and checks that each line points to a record.
 func index(t *testing.T, all map[string][]byte) (urls []string) {
 	t.Helper()
 	in, err := gzip.NewReader(bytes.NewReader(all["indexes/index.cdx.gz"]))
@@ -143,7 +143,7 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// With a condition there are the newest records alone, and those that they refer to.
+// With a condition, the file has only the newest records and those that they refer to.
 func TestCondition(t *testing.T) {
 	c := exporttest.Crawl(t, visits...)
 	all := files(t, c.Dir, func() func(*export.Page) (bool, error) {

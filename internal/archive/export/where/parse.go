@@ -7,7 +7,7 @@ import (
 	"kumo/internal/archive/export/row"
 )
 
-// Parse reads a condition. An error says where it is wrong, and what would be right.
+// Parse parses a condition. Errors contain the position and a correct example.
 func Parse(expr string) (*Condition, error) {
 	tokens, err := scan(expr)
 	if err != nil {
@@ -19,12 +19,12 @@ func Parse(expr string) (*Condition, error) {
 		return nil, err
 	}
 	if t := p.next(); t.kind != end {
-		return nil, t.errorf("%s is too much here: conditions are joined by && and ||", t)
+		return nil, t.errorf("unexpected %s: join conditions with && or ||", t)
 	}
 	return &Condition{is, p.needsBody}, nil
 }
 
-// A kind is what a token is.
+// A kind is the kind of a token.
 type kind int
 
 const (
@@ -38,7 +38,7 @@ const (
 type token struct {
 	kind kind
 	text string
-	at   int // byte in the expression, from 0
+	at   int // byte offset in the expression, from 0
 	in   string
 }
 
@@ -52,7 +52,7 @@ func (t token) String() string {
 	return t.text
 }
 
-// errorf is an error that shows the place.
+// errorf returns an error with the token's position.
 func (t token) errorf(format string, args ...any) error {
 	return fmt.Errorf("%q, at byte %d: %w", t.in, t.at+1, fmt.Errorf(format, args...))
 }
@@ -61,7 +61,7 @@ const maxBytes = 64 << 10 // of an expression
 
 func scan(in string) (all []token, err error) {
 	if len(in) > maxBytes {
-		return nil, fmt.Errorf("has %d bytes: %d are the most", len(in), maxBytes)
+		return nil, fmt.Errorf("too long: %d bytes, the limit is %d", len(in), maxBytes)
 	}
 	for i := 0; ; {
 		for i < len(in) && strings.IndexByte(" \t\r\n", in[i]) >= 0 {
@@ -82,13 +82,13 @@ func scan(in string) (all []token, err error) {
 			t.kind = text
 			var n int
 			if t.text, n = quoted(in[i:]); n == 0 {
-				return nil, t.errorf("the text has no end: %c is missing", c)
+				return nil, t.errorf("missing %c at the end of the text", c)
 			}
 			i += n
 		default:
 			t.kind, t.text = operator, operatorAt(in[i:])
 			if t.text == "" {
-				return nil, t.errorf("%q means nothing here%s", c, hint(c))
+				return nil, t.errorf("unexpected %q%s", c, hint(c))
 			}
 			i += len(t.text)
 		}
@@ -107,7 +107,7 @@ func run(in string, is func(byte) bool) string {
 	return in[:n]
 }
 
-// quoted is the text at the beginning of in, and how long it is with its quotes; 0 if it has no end.
+// quoted returns the text at the beginning of in, and its length with the quotes; 0 if the closing quote is missing.
 func quoted(in string) (string, int) {
 	var b strings.Builder
 	for i := 1; i < len(in); i++ {
@@ -136,9 +136,9 @@ func operatorAt(in string) string {
 func hint(c byte) string {
 	switch c {
 	case '=':
-		return ": == compares"
+		return ": use == to compare"
 	case '&', '|':
-		return fmt.Sprintf(": %c%c joins conditions", c, c)
+		return fmt.Sprintf(": use %c%c to join conditions", c, c)
 	}
 	return ""
 }
@@ -156,7 +156,7 @@ func (p *parser) next() token {
 	return t
 }
 
-// accept takes a sign if it is next.
+// accept consumes an operator if it is next.
 func (p *parser) accept(what string) bool {
 	if t := p.tokens[0]; t.kind != operator || t.text != what {
 		return false
@@ -165,7 +165,7 @@ func (p *parser) accept(what string) bool {
 	return true
 }
 
-const maxNesting = 200 // parentheses and ! in each other
+const maxNesting = 200 // nested parentheses and !
 
 func (p *parser) or(depth int) (test, error) {
 	return p.joined(depth, "||", p.and, func(a, b test) test { return func(r *row.Row) bool { return a(r) || b(r) } })
@@ -188,7 +188,7 @@ func (p *parser) joined(depth int, by string, part func(int) (test, error), join
 
 func (p *parser) not(depth int) (test, error) {
 	if depth > maxNesting {
-		return nil, p.tokens[0].errorf("too much is in each other")
+		return nil, p.tokens[0].errorf("too many nested parentheses")
 	}
 	if p.accept("!") {
 		is, err := p.not(depth + 1)
@@ -199,7 +199,7 @@ func (p *parser) not(depth int) (test, error) {
 	}
 	is, err := p.or(depth + 1)
 	if err == nil && !p.accept(")") {
-		err = p.tokens[0].errorf("a ) is missing before %s", p.tokens[0])
+		err = p.tokens[0].errorf("missing ) before %s", p.tokens[0])
 	}
 	return is, err
 }
@@ -207,7 +207,7 @@ func (p *parser) not(depth int) (test, error) {
 func (p *parser) comparison() (test, error) {
 	name := p.next()
 	if name.kind != word {
-		return nil, name.errorf("a column has to stand before %s, as in status == 200", name)
+		return nil, name.errorf("missing column before %s, as in status == 200", name)
 	}
 	c := columnNamed(name.text)
 	if c == nil {
@@ -220,17 +220,17 @@ func (p *parser) comparison() (test, error) {
 		if c.flag != nil {
 			return c.flag, nil
 		}
-		return nil, op.errorf("%s is %s: a comparison has to stand before %s, as in %s", c.name, c.kind(), op, c.example())
+		return nil, op.errorf("%s is %s: missing comparison before %s, as in %s", c.name, c.kind(), op, c.example())
 	}
 	p.next()
 	value := p.next()
 	if value.kind == end || value.kind == operator {
-		return nil, value.errorf("a value has to stand before %s, as in %s", value, c.example())
+		return nil, value.errorf("missing value before %s, as in %s", value, c.example())
 	}
 	return c.compare(op, value)
 }
 
-// example is a comparison that is right.
+// example returns a valid comparison.
 func (c *column) example() string {
 	switch {
 	case c.number != nil:

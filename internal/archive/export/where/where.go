@@ -27,17 +27,17 @@ import (
 	"kumo/internal/base/advice"
 )
 
-// A Condition says of pages whether they are wanted. It serves any number of goroutines.
+// A Condition selects pages. It is safe for concurrent use.
 type Condition struct {
 	test      test
-	needsBody bool // it asks for what only the record says
+	needsBody bool // the condition needs columns from the record
 }
 
-// A test is a condition, or a part of one.
+// A test evaluates a condition or a part of one.
 type test func(r *row.Row) bool
 
-// Matcher makes, for one goroutine, what says whether a page is wanted. A page's record is read only where the condition
-// asks for what is in it; where it cannot be read, that is "" or 0.
+// Matcher returns a function for one goroutine that reports whether a page matches. It reads the record only if the
+// condition needs it. If the record cannot be read, its columns are "" or 0.
 func (c *Condition) Matcher() func(p *export.Page) (bool, error) {
 	reader := row.NewReader(false)
 	return func(p *export.Page) (bool, error) {
@@ -53,10 +53,10 @@ func (c *Condition) Matcher() func(p *export.Page) (bool, error) {
 	}
 }
 
-// A column is what can be asked for: one of its functions is set.
+// A column is a column with the function that returns its value: exactly one is set.
 type column struct {
 	name      string
-	needsBody bool // only the record says it
+	needsBody bool // needs the record
 	text      func(*row.Row) string
 	number    func(*row.Row) int
 	time      func(*row.Row) time.Time
@@ -75,7 +75,7 @@ func (c *column) kind() string {
 	return "true or false"
 }
 
-// columns are those of a row that are single values.
+// columns returns the columns of a row that are single values.
 var columns = sync.OnceValue(func() (all []column) {
 	for _, of := range row.Columns() {
 		c := column{name: of.Name, needsBody: of.NeedsRecord}
@@ -96,7 +96,7 @@ var columns = sync.OnceValue(func() (all []column) {
 	return all
 })
 
-// valueOf is a column's value of a row, or unknown.
+// valueOf returns a column's value in a row, or unknown.
 func valueOf[T any](c *row.Column, r *row.Row, unknown T) T {
 	if v, known := c.Value(r); known {
 		return v.(T)
@@ -104,7 +104,7 @@ func valueOf[T any](c *row.Column, r *row.Row, unknown T) T {
 	return unknown
 }
 
-// Columns are the names of what can be asked for.
+// Columns returns the names of the columns.
 func Columns() (names []string) {
 	for _, c := range columns() {
 		names = append(names, c.name)
@@ -120,16 +120,16 @@ func columnNamed(name string) *column {
 	return nil
 }
 
-// unknownColumn says which columns there are; the nearest comes first.
+// unknownColumn returns an error text with the nearest column and the list of all.
 func unknownColumn(name string) string {
-	text := fmt.Sprintf("there is no column %q", name)
+	text := fmt.Sprintf("unknown column %q", name)
 	if best := advice.Nearest(name, Columns()); best != "" {
 		text += fmt.Sprintf("; did you mean %s?", best)
 	}
-	return text + " Columns are " + strings.Join(Columns(), ", ")
+	return text + " Columns: " + strings.Join(Columns(), ", ")
 }
 
-// compare makes a test of a column, an operator and a value.
+// compare returns the test of a column, an operator and a value.
 func (c *column) compare(op, value token) (test, error) {
 	switch {
 	case c.text != nil:
@@ -154,7 +154,7 @@ func (c *column) compare(op, value token) (test, error) {
 
 func (c *column) compareText(op, value token) (test, error) {
 	if value.kind != text {
-		return nil, value.errorf("%s is a text: put it into quotes, %s %s \"%s\"", c.name, c.name, op.text, value.text)
+		return nil, value.errorf("%s is a text: quote the value, as in %s %s \"%s\"", c.name, c.name, op.text, value.text)
 	}
 	if op.text == "~" || op.text == "!~" {
 		re, err := regexp.Compile(value.text)
@@ -175,23 +175,31 @@ func (c *column) compareNumber(op, value token) (test, error) {
 	}
 	holds := comparisons[op.text]
 	if holds == nil {
-		return nil, op.errorf("%s is a number: %s is for texts", c.name, op.text)
+		return nil, op.errorf("%s is a number: %s needs a text", c.name, op.text)
 	}
 	return func(r *row.Row) bool { return holds(cmp.Compare(c.number(r), want)) }, nil
 }
 
-// timeLayouts are how much of a time may be written.
-var timeLayouts = []string{"2006", "2006-01", "2006-01-02", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02T15:04:05",
-	"2006-01-02 15:04:05", time.RFC3339}
+// timeLayouts are the accepted forms of a time.
+var timeLayouts = []string{
+	"2006",
+	"2006-01",
+	"2006-01-02",
+	"2006-01-02T15:04",
+	"2006-01-02 15:04",
+	"2006-01-02T15:04:05",
+	"2006-01-02 15:04:05",
+	time.RFC3339,
+}
 
-// compareTime takes what is not written out for a span: == is within it, > behind its end.
+// compareTime treats a partial time as a span: == matches times within it, > matches times after its end.
 func (c *column) compareTime(op, value token) (test, error) {
 	if value.kind == number && len(value.text) == 4 {
 		value.kind = text // a year
 	}
 	holds := comparisons[op.text]
 	if holds == nil {
-		return nil, op.errorf("%s is a time: %s is for texts", c.name, op.text)
+		return nil, op.errorf("%s is a time: %s needs a text", c.name, op.text)
 	}
 	for n, layout := range timeLayouts {
 		at, err := time.Parse(layout, value.text)
@@ -219,10 +227,10 @@ func (c *column) compareTime(op, value token) (test, error) {
 			return holds(1)
 		}, nil
 	}
-	return nil, value.errorf("%s is a time, in UTC, as \"2026-03-01\" or \"2026-03-01T10:00:00Z\"", c.name)
+	return nil, value.errorf("%s is a time in UTC, as \"2026-03-01\" or \"2026-03-01T10:00:00Z\"", c.name)
 }
 
-// comparisons say, for what comparison gives (-1, 0, 1), whether an operator holds.
+// comparisons maps operators to functions of the result of a comparison (-1, 0, 1).
 var comparisons = map[string]func(int) bool{
 	"==": func(n int) bool { return n == 0 }, "!=": func(n int) bool { return n != 0 },
 	"<": func(n int) bool { return n < 0 }, "<=": func(n int) bool { return n <= 0 },

@@ -18,7 +18,7 @@ func TestConditions(t *testing.T) {
 		`status == 200 && type == "text/html" && host ~ "\.de$"`: true,
 		`status==200&&host~'^a'`:                                 false,
 		`status != 200 || depth <= 3`:                            true,
-		`status == 404 || status == 200 && depth < 3`:            false, // && binds more
+		`status == 404 || status == 200 && depth < 3`:            false, // && has precedence
 		`(status == 404 || status == 200) && !(depth < 3)`:       true,
 		`!noindex`:                                    false,
 		`noindex && noindex == true`:                  true,
@@ -52,27 +52,27 @@ func TestConditions(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	for expr, want := range map[string]string{
-		``:                                   `"", at byte 1: a column has to stand before the end`,
-		`state == 200`:                       `at byte 1: there is no column "state"; did you mean status? Columns are url, status,`,
-		`qqqqqqqqqq == 1`:                    `there is no column "qqqqqqqqqq" Columns are`,
-		`status = 200`:                       `at byte 8: '=' means nothing here: == compares`,
-		`status == 200 & depth < 1`:          `at byte 15: '&' means nothing here: && joins`,
+		``:                                   `"", at byte 1: missing column before the end`,
+		`state == 200`:                       `at byte 1: unknown column "state"; did you mean status? Columns: url, status,`,
+		`qqqqqqqqqq == 1`:                    `unknown column "qqqqqqqqqq" Columns: `,
+		`status = 200`:                       `at byte 8: unexpected '=': use == to compare`,
+		`status == 200 & depth < 1`:          `at byte 15: unexpected '&': use && to join`,
 		`status == "200"`:                    `status is a number, as in status == 200`,
-		`status ~ 200`:                       `at byte 8: status is a number: ~ is for texts`,
-		`type == html`:                       `type is a text: put it into quotes, type == "html"`,
-		`type == "html`:                      `at byte 9: the text has no end: " is missing`,
-		`type`:                               `at byte 5: type is a text: a comparison has to stand before the end, as in type ~ "^a"`,
-		`type ==`:                            `a value has to stand before the end`,
+		`status ~ 200`:                       `at byte 8: status is a number: ~ needs a text`,
+		`type == html`:                       `type is a text: quote the value, as in type == "html"`,
+		`type == "html`:                      `at byte 9: missing " at the end of the text`,
+		`type`:                               `at byte 5: type is a text: missing comparison before the end, as in type ~`,
+		`type ==`:                            `missing value before the end`,
 		`host ~ "("`:                         `missing closing`,
-		`(status == 200`:                     `a ) is missing before the end`,
-		`status == 200 depth == 1`:           `at byte 15: depth is too much here`,
+		`(status == 200`:                     `missing ) before the end`,
+		`status == 200 depth == 1`:           `at byte 15: unexpected depth`,
 		`noindex == 1`:                       `noindex is true or false`,
 		`noindex < true`:                     `use == or !=`,
-		`time > "yesterday"`:                 `time is a time, in UTC, as`,
-		`200 == status`:                      `a column has to stand before 200`,
+		`time > "yesterday"`:                 `time is a time in UTC, as`,
+		`200 == status`:                      `missing column before 200`,
 		`status == 9999999999999999999999`:   `status is a number`,
-		strings.Repeat("!", 300) + "noindex": `too much is in each other`,
-		strings.Repeat("(", 70000):           `has 70000 bytes`,
+		strings.Repeat("!", 300) + "noindex": `too many nested parentheses`,
+		strings.Repeat("(", 70000):           `too long: 70000 bytes`,
 	} {
 		if _, err := Parse(expr); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.40s: %v\nwant %s", expr, err, want)
@@ -80,7 +80,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// Only what asks for it reads records.
+// Records are read only if the condition needs them.
 func TestBody(t *testing.T) {
 	for expr, want := range map[string]bool{`status == 200 && host ~ "a"`: false, `status == 200 && lang == "de"`: true} {
 		if c, err := Parse(expr); err != nil || c.needsBody != want {

@@ -32,11 +32,11 @@ var stemmers = map[string]stemmer{"ar": arabic.Stem, "da": danish.Stem, "de": ge
 // Stems reports whether words of a language are stemmed.
 func Stems(lang string) bool { return stemmers[lang] != nil }
 
-// An environment is what stemmers work in.
+// An environment is the state of the stemmers.
 type environment struct{ env *snowball.Env }
 
-// stem is a word's stem; the word itself if there is none. The stemmers are made by a compiler, of rules for words as
-// people write them: what they do with others is kept from doing harm.
+// stem returns the stem of a word, or the word itself if there is none. The stemmers are generated code for natural
+// words; a panic on other input is recovered.
 func (e *environment) stem(f stemmer, word string) (stem string) {
 	defer func() {
 		if recover() != nil || stem == "" {

@@ -14,33 +14,33 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// MaxWord is how long a word can be, in bytes; longer ones are not found.
+// MaxWord is the maximum length of a word in bytes. Longer words are not found.
 const MaxWord = 64
 
-// A Word is one of a text.
+// A Word is a word of a text.
 type Word struct {
 	Term     string
-	From, To int  // where it stands in the text
-	Prefix   bool // of a query: it stands for all words that begin so
-	tail     bool // of a query: the last letter of a run
+	From, To int  // offsets in the text
+	Prefix   bool // in a query: matches all words that begin with Term
+	tail     bool // in a query: the last letter of a run
 }
 
-// A Splitter finds words. It remembers stems; one goroutine uses it.
+// A Splitter finds words. It caches stems, and is not safe for concurrent use.
 type Splitter struct {
-	// Only are the letters with which words begin that are wanted, small ones; others may be left out, which saves
-	// stemming them. nil: all are wanted.
+	// Only has the lower-case first letters of the words that are needed. Other words may be omitted, which saves
+	// stemming them. nil: all words are needed.
 	Only map[rune]bool
 
 	stems map[string]map[string]string // by language
 	env   environment
-	marks []int // of a run: where letters begin, and where the last ends
+	marks []int // of a run: the offsets of its letters, and its end
 }
 
-// Split calls f with the words of a text in a language, "" if it is not known, until f has enough.
+// Split calls f with the words of a text until f returns false. lang is the language, "" if unknown.
 func (s *Splitter) Split(text, lang string, f func(Word) bool) { s.split(text, lang, false, f) }
 
-// Query are the words of what is looked for: those of which a text has the same where it has what is looked for. What
-// ends a run within it does so in the text; behind its last letter the text may go on.
+// Query returns the words of a query. A text that contains the query has these words in the same order. The end of a
+// run inside the query is also one in the text; after the last letter, the run may continue in the text.
 func (s *Splitter) Query(text, lang string) (all []Word) {
 	s.split(text, lang, true, func(w Word) bool { all = append(all, w); return true })
 	last := len(all) - 1
@@ -88,13 +88,12 @@ func (s *Splitter) split(text, lang string, query bool, f func(Word) bool) {
 	}
 }
 
-// isUnwanted reports whether a word that begins with a letter cannot be one that is wanted: where stemmers leave
-// beginnings alone.
+// isUnwanted reports whether a word with this first letter cannot be needed, if stemmers keep first letters.
 func (s *Splitter) isUnwanted(first rune, lang string) bool {
 	if first >= utf8.RuneSelf && (first < 0x410 || first > 0x44F) || lang == "ar" || lang == "ga" {
 		return false
 	}
-	if first == 'й' || first == 'Й' { // which fold makes another letter
+	if first == 'й' || first == 'Й' { // stripAccents maps it to another letter
 		return false
 	}
 	return !s.Only[unicode.ToLower(first)]
@@ -114,10 +113,10 @@ func isWord(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsNumber(r)
 }
 
-// isInvisible is true of what may stand in a word and is not seen: soft hyphens, joiners.
+// isInvisible reports whether a character may be in a word and is invisible: soft hyphens, joiners.
 func isInvisible(r rune) bool { return r == 0xAD || r == 0x200C || r == 0x200D }
 
-// isUnspaced is true of letters of scripts without spaces, and of Korean ones.
+// isUnspaced reports whether a letter is of a script without spaces, or Korean.
 func isUnspaced(r rune) bool {
 	switch {
 	case r < 0xE00:
@@ -135,13 +134,13 @@ func isUnspaced(r rune) bool {
 	return false
 }
 
-// isCombining is true of what belongs to the letter before it: marks, those of narrow kana, and what ends a syllable of
-// Hangul that is written in its parts. What is made of these by NFKC is one letter.
+// isCombining reports whether a character belongs to the letter before it: marks, also those of halfwidth kana, and
+// vowels and final consonants of decomposed Hangul. NFKC composes them to one letter.
 func isCombining(r rune) bool {
 	return unicode.IsMark(r) || r == 0xFF9E || r == 0xFF9F || r >= 0x1160 && r <= 0x11FF
 }
 
-// run finds where the letters of a run of dense ones begin.
+// run finds the letters of a run of unspaced letters.
 func (s *Splitter) run(text string, at int) (end int) {
 	s.marks = s.marks[:0]
 	for at < len(text) {
@@ -158,7 +157,8 @@ func (s *Splitter) run(text string, at int) (end int) {
 	return at
 }
 
-// bigrams tells the pairs of letters of a run, and its last letter alone, so that each letter begins a word.
+// bigrams calls f with the pairs of adjacent letters in a run, and its last letter alone, so that each letter begins a
+// word.
 func (s *Splitter) bigrams(text string, query bool, f func(Word) bool) bool {
 	letters := len(s.marks) - 1
 	for i := range letters {
@@ -172,7 +172,7 @@ func (s *Splitter) bigrams(text string, query bool, f func(Word) bool) bool {
 	return true
 }
 
-// term is a word as it is looked up; "" if it is none.
+// term returns the index term of a word; "" if it is not a word.
 func (s *Splitter) term(word, lang string, ascii bool) string {
 	if len(word) > 2*MaxWord {
 		return ""
@@ -206,26 +206,26 @@ func (s *Splitter) term(word, lang string, ascii bool) string {
 	return word
 }
 
-// maxStems are remembered of a language.
+// maxStems limits the cached stems of a language.
 const maxStems = 1 << 15
 
-// normalize is a word in small letters, whole ones, without what is not seen.
+// normalize returns a word in lower case, in composed form, without invisible characters.
 func normalize(word string) string {
 	return norm.NFC.String(strings.Map(func(r rune) rune {
-		if isInvisible(r) || r == 0x640 || r == utf8.RuneError { // 640 only makes Arabic words wider
+		if isInvisible(r) || r == 0x640 || r == utf8.RuneError { // U+0640 only stretches Arabic words
 			return -1
 		}
 		switch r = unicode.ToLower(r); r {
-		case 'ё': // which most write е, and the stemmer knows as that
+		case 'ё': // usually written as е, which the stemmer expects
 			return 'е'
-		case 'ς': // σ at a word's end
+		case 'ς': // σ at the end of a word
 			return 'σ'
 		}
 		return r
 	}, norm.NFKC.String(word)))
 }
 
-// stripAccents takes accents away where a script does without them.
+// stripAccents removes accents, if the script can be written without them.
 func stripAccents(word string) string {
 	first, _ := utf8.DecodeRuneInString(word)
 	if first < utf8.RuneSelf && isASCII(word) || !mayHaveAccents(first) {
@@ -235,7 +235,7 @@ func stripAccents(word string) string {
 		switch {
 		case unicode.Is(unicode.Mn, r):
 			return -1
-		case r == 'ي', r == 'ى': // one letter, of which languages have their own forms
+		case r == 'ي', r == 'ى': // one letter with different forms in several languages
 			return 'ی'
 		case r == 'ك':
 			return 'ک'
@@ -263,5 +263,5 @@ func isASCII(s string) bool {
 	return true
 }
 
-// mayHaveAccents is true of Latin, Greek, Cyrillic, Hebrew and Arabic letters.
+// mayHaveAccents reports whether a letter is Latin, Greek, Cyrillic, Hebrew or Arabic.
 func mayHaveAccents(r rune) bool { return r < 0x700 || r >= 0x1E00 && r < 0x2000 }

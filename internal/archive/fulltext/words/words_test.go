@@ -31,7 +31,7 @@ func TestInflectedFormsAreOneWord(t *testing.T) {
 	}
 }
 
-// Whatever part of a text without spaces is looked for, it is a row of the text's words.
+// Any part of a text without spaces is a sequence of the text's words.
 func TestTextWithoutSpaces(t *testing.T) {
 	s := &Splitter{}
 	for _, text := range []string{"東京都に住んでいます", "全文检索的索引", "한국어검색", "ພາສາລາວ", "မြန်မာဘာသာ", "ภาษาไทย", "データー"} {
@@ -47,7 +47,7 @@ func TestTextWithoutSpaces(t *testing.T) {
 					marks[m] = true
 				}
 				if at := len(string(runes[:from])); !marks[at] || !marks[at+len(part)] {
-					continue // a mark without its letter
+					continue // starts with a combining mark
 				}
 				query := s.Query(part, "")
 				found := false
@@ -66,7 +66,7 @@ func TestTextWithoutSpaces(t *testing.T) {
 	}
 }
 
-// found reports whether a text has the words of a query in a row.
+// found reports whether a text contains the words of a query in sequence.
 func found(text, query string) bool {
 	s := &Splitter{}
 	var all []string
@@ -84,7 +84,7 @@ func found(text, query string) bool {
 	return false
 }
 
-// What stands beside letters without spaces, or between them, is found with them.
+// Words next to or between letters without spaces are found with them.
 func TestMixedText(t *testing.T) {
 	const text = "昨日、東京2020の日本語Wikipediaに、東京、大阪と한국어 검색은 있다。B京"
 	for query, want := range map[string]bool{"東京2020": true, "日本語Wikipedia": true, "東京、大阪": true, "한국어 검색": true,
@@ -96,7 +96,7 @@ func TestMixedText(t *testing.T) {
 	}
 }
 
-// However letters are put together of their parts, and however wide they are, they are the same.
+// Composed and decomposed, halfwidth and fullwidth letters are equal.
 func TestPartsOfLetters(t *testing.T) {
 	for _, text := range []string{"ガラスのびんが割れた", "データーベース", "한국어검색엔진", "Pokémon ガ", "Ёжик й"} {
 		for _, same := range []string{norm.NFD.String(text), norm.NFKD.String(text), width.Narrow.String(text)} {
@@ -117,7 +117,7 @@ func TestPartsOfLetters(t *testing.T) {
 	}
 }
 
-// What may be left out is never a word that is wanted.
+// Omitted words are never needed ones.
 func TestUnwantedWords(t *testing.T) {
 	for lang, text := range map[string]string{"ru": "йога Йод ёлка Ель Яна", "de": "Äpfel Öl eitel", "en": "Éclair zoo",
 		"el": "Σάμος"} {

@@ -13,8 +13,8 @@ import (
 	"kumo/internal/archive/place/placetest"
 )
 
-// BenchmarkGateway brings a file of 256 MB to a real server and back, and says what that takes of this process's
-// processors: go test -run '^$' -bench Gateway -benchtime 3x ./internal/archive/place/bucket
+// BenchmarkGateway uploads and downloads a file of 256 MB with a real server, and reports the CPU time of this process:
+// go test -run '^$' -bench Gateway -benchtime 3x ./internal/archive/place/bucket
 func BenchmarkGateway(b *testing.B) {
 	p := open(b, buckettest.URL(buckettest.Gateway(b), "x"))
 	data := placetest.RandomBytes(1, 256_000_000)

@@ -32,14 +32,15 @@ import (
 
 const firstPause = 200 * time.Millisecond
 
-// A Config has what a URL does not say.
+// A Config has the settings that are not part of the URL.
 type Config struct {
-	Spool string // the folder for what is written and not yet closed; "" for the system's
+	Spool string // folder for files until they are closed; "": the system's
 }
 
-// A store is a bucket by its server's protocol. Keys are whole; errors are the protocol's own (see isNotFound).
+// A store is a bucket with the protocol of its server. Keys are complete; errors are those of the protocol (see
+// isNotFound).
 type store interface {
-	// head returns what the store has under a key.
+	// head returns the object with a key.
 	head(ctx context.Context, key string) (object, error)
 	// get reads at most length bytes from offset, or all bytes from there if length is negative. If version is not "" and
 	// the object has another version, get fails.
@@ -52,14 +53,14 @@ type store interface {
 	removeAll(ctx context.Context, keys []string) error
 	// abortBelow ends unfinished uploads of a file, or of the files in a folder.
 	abortBelow(ctx context.Context, key string) error
-	// upload uploads a file. If resume is set, it may continue an earlier upload, and need not send a file that is there.
+	// upload uploads a file. If resume is set, it may continue an earlier upload, and skip an object that exists.
 	upload(ctx context.Context, f file, resume bool) error
-	// failFast is the same store with few tries of each request.
+	// failFast returns the same store with fewer tries per request.
 	failFast() store
 	close() error
 }
 
-// An object is a file of a store, or a folder in a listing.
+// An object is an object of a store, or a folder in a listing.
 type object struct {
 	key      string
 	size     int64
@@ -79,16 +80,16 @@ type content struct {
 	want     string    // the digest in hex
 }
 
-// listPage is how many objects a request lists or removes at most.
+// listPage is the maximum number of objects that a request lists or removes.
 const listPage = 1000
 
-// A Place is a bucket, or what is below a prefix. It is closed when nobody uses it any more.
+// A Place is a bucket or a prefix of one. Close it when it is no longer used.
 type Place struct {
 	store  store
 	name   string // scheme://bucket
-	prefix string // of all keys: "", or ending with a slash
+	prefix string // of all keys: "", or ends with a slash
 	spool  *vfs.Scratch
-	pause  time.Duration // before a read that was cut off goes on; then twice as long
+	pause  time.Duration // before an interrupted read is continued; doubles each time
 }
 
 var (
@@ -97,12 +98,12 @@ var (
 	_ place.Prober     = (*Place)(nil)
 )
 
-// Schemes are those of the URLs that Open takes.
+// Schemes returns the URL schemes that Open supports.
 func Schemes() []string { return []string{"s3", "gs"} }
 
-// Open opens the place of a URL, s3://BUCKET/PREFIX?OPTION=VALUE&... or gs://BUCKET/PREFIX. Options are in
-// docs/reference/storage.md; credentials are found as AWS's and Google's own programs find them. It asks the store once,
-// so that a wrong URL or wrong credentials are reported at once.
+// Open opens the location of a URL, s3://BUCKET/PREFIX?OPTION=VALUE&... or gs://BUCKET/PREFIX. Options are described in
+// docs/reference/storage.md. Credentials are found as by AWS's and Google's own tools. Open sends one request to the
+// store, so that a wrong URL or wrong credentials are reported at once.
 func Open(ctx context.Context, rawURL string, cfg Config) (*Place, error) {
 	p, err := Make(ctx, rawURL, cfg)
 	if err != nil {
@@ -114,7 +115,7 @@ func Open(ctx context.Context, rawURL string, cfg Config) (*Place, error) {
 	return p, nil
 }
 
-// Make is Open without asking the store.
+// Make is like Open, but sends no request.
 func Make(ctx context.Context, rawURL string, cfg Config) (*Place, error) {
 	u, err := parse(rawURL)
 	if err != nil {
@@ -136,7 +137,7 @@ func Make(ctx context.Context, rawURL string, cfg Config) (*Place, error) {
 		spool: vfs.NewScratch(cfg.Spool, nil, 0)}, nil
 }
 
-// parse parses a URL. Its errors do not repeat what may be a secret.
+// parse parses a URL. Its errors do not contain possible secrets.
 func parse(rawURL string) (*url.URL, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {
@@ -144,19 +145,19 @@ func parse(rawURL string) (*url.URL, error) {
 		if strings.Contains(before, "@") {
 			before = "of a bucket"
 		}
-		return nil, advice.Usage("place %q: this is no URL", before)
+		return nil, advice.Usage("place %q: not a URL", before)
 	}
 	switch {
 	case !slices.Contains(Schemes(), u.Scheme):
 		return nil, advice.Usage("place %s://%s: the schemes are %s", u.Scheme, u.Host, strings.Join(Schemes(), ", "))
 	case u.User != nil:
-		return nil, advice.Usage("place %s://%s: credentials do not belong into a URL; %s", u.Scheme, u.Host,
-			map[string]string{"s3": "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or name a profile of " +
-				"~/.aws/credentials by ?profile=", "gs": "name a key file by GOOGLE_APPLICATION_CREDENTIALS"}[u.Scheme])
+		return nil, advice.Usage("place %s://%s: credentials must not be part of the URL; %s", u.Scheme, u.Host,
+			map[string]string{"s3": "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or select a profile of " +
+				"~/.aws/credentials with ?profile=", "gs": "set GOOGLE_APPLICATION_CREDENTIALS to a key file"}[u.Scheme])
 	case u.Host == "":
-		return nil, advice.Usage("place %s: the bucket's name is missing: %s://bucket/prefix", rawURL, u.Scheme)
+		return nil, advice.Usage("place %s: missing bucket name: use %s://bucket/prefix", rawURL, u.Scheme)
 	case u.Fragment != "":
-		return nil, advice.Usage("place %s://%s%s#%s: a # in a prefix is written %%23", u.Scheme, u.Host, u.Path, u.Fragment)
+		return nil, advice.Usage("place %s://%s%s#%s: write # in a prefix as %%23", u.Scheme, u.Host, u.Path, u.Fragment)
 	}
 	if prefix := strings.Trim(u.Path, "/"); prefix != "" {
 		if err := validKey(prefix); err != nil {
@@ -166,26 +167,26 @@ func parse(rawURL string) (*url.URL, error) {
 	return u, nil
 }
 
-// Probe asks whether the place is there and may be read.
+// Probe checks that the location exists and can be read.
 func (p *Place) Probe(ctx context.Context) error {
 	_, _, err := p.store.failFast().list(ctx, p.prefix, "", "", 1)
 	return p.explain("open", "", err)
 }
 
-// FailFast is the place with few tries of each request.
+// FailFast returns the same location with fewer tries per request.
 func (p *Place) FailFast() place.Place {
 	prompt := *p
 	prompt.store = p.store.failFast()
 	return &prompt
 }
 
-// Close ends the place.
+// Close closes the location.
 func (p *Place) Close() error { return errors.Join(p.store.close(), p.spool.Close()) }
 
-// URL is the place's URL without its options.
+// URL returns the location's URL without options.
 func (p *Place) URL() string { return strings.TrimSuffix(p.name+"/"+p.prefix, "/") }
 
-// key is where the bucket has a name.
+// key returns the key of a name.
 func (p *Place) key(name string) (string, error) {
 	if err := place.ValidName(name); err != nil {
 		return "", err
@@ -193,7 +194,7 @@ func (p *Place) key(name string) (string, error) {
 	return p.prefix + name, validKey(name)
 }
 
-// Create begins a file. The context is that of Close, too, which brings it to the store.
+// Create starts a file. The context also applies to Close, which uploads the file.
 func (p *Place) Create(ctx context.Context, name string) (place.Writer, error) {
 	key, err := p.key(name)
 	if err != nil {
@@ -206,12 +207,12 @@ func (p *Place) Create(ctx context.Context, name string) (place.Writer, error) {
 	}), nil
 }
 
-// validKey reports why a name can be no key: servers do not accept it, or proxies before them change it. "__0x" is how
-// earlier versions would have escaped such characters.
+// validKey returns an error if a name cannot be a key: servers reject it, or proxies in front of them change it. "__0x"
+// is how earlier versions would have escaped such characters.
 func validKey(name string) error {
 	if i := strings.IndexFunc(name, func(r rune) bool { return r < 32 || r == 127 || r == '\ufffd' }); i >= 0 ||
 		strings.Contains(name, "__0x") || strings.Contains(name, "../") {
-		return fmt.Errorf("name %q: an object store takes no control characters, no ../ and no __0x: %w", name,
+		return fmt.Errorf("name %q: object stores do not support control characters, ../ or __0x: %w", name,
 			fs.ErrInvalid)
 	}
 	return nil
@@ -230,7 +231,7 @@ func (p *Place) List(ctx context.Context, dir string) ([]place.Info, error) {
 	var all []place.Info
 	err := p.each(ctx, prefix, "/", func(o object) error {
 		name := strings.TrimSuffix(o.key[len(prefix):], "/")
-		if name != "" && name[0] != '.' { // other programs make folders by an empty file
+		if name != "" && name[0] != '.' { // other programs create folders as empty objects
 			all = append(all, place.Info{Name: name, Size: o.size, Modified: o.modified, IsDir: o.isDir})
 		}
 		return nil
@@ -239,7 +240,7 @@ func (p *Place) List(ctx context.Context, dir string) ([]place.Info, error) {
 	return all, p.explain("list", dir, err)
 }
 
-// each calls f with all objects that are listed.
+// each calls f with all listed objects.
 func (p *Place) each(ctx context.Context, prefix, delimiter string, f func(object) error) error {
 	for token := ""; ; {
 		objects, next, err := p.store.list(ctx, prefix, delimiter, token, listPage)
@@ -257,7 +258,7 @@ func (p *Place) each(ctx context.Context, prefix, delimiter string, f func(objec
 	}
 }
 
-// Stat says what a name stands for. Of a folder a file of the same name hides that it is there.
+// Stat describes a file or folder. A file hides a folder with the same name.
 func (p *Place) Stat(ctx context.Context, name string) (place.Info, error) {
 	key, err := p.key(name)
 	if err != nil {
@@ -279,7 +280,7 @@ func (p *Place) Stat(ctx context.Context, name string) (place.Info, error) {
 	return place.Info{}, p.explain("stat", name, err)
 }
 
-// Rename copies a file on the server and removes it. It is for files alone.
+// Rename copies a file on the server and removes the original. It does not support folders.
 func (p *Place) Rename(ctx context.Context, from, to string) error {
 	old, err := p.key(from)
 	if err != nil {
@@ -292,10 +293,10 @@ func (p *Place) Rename(ctx context.Context, from, to string) error {
 	if err := p.store.copy(ctx, name, old); err != nil {
 		return p.explain("rename", from, err)
 	}
-	return p.explain("remove what was copied", from, p.store.removeAll(ctx, []string{old}))
+	return p.explain("remove the copied file", from, p.store.removeAll(ctx, []string{old}))
 }
 
-// Remove removes a file, and a folder with all that is in it; so it does with uploads that are not at their end.
+// Remove removes a file or a folder with its contents, and their unfinished uploads.
 func (p *Place) Remove(ctx context.Context, name string) error {
 	key, err := p.key(name)
 	if err != nil {

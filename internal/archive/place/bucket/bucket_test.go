@@ -30,7 +30,7 @@ func open(t testing.TB, url string) *Place {
 			t.Error(err)
 		}
 	})
-	// Pauses between tries are short here.
+	// Tests use short pauses between tries.
 	p.pause = time.Millisecond
 	switch c := p.store.(type) {
 	case *s3Client:
@@ -45,7 +45,7 @@ func open(t testing.TB, url string) *Place {
 
 func (p *Place) s3() *s3Client { return p.store.(*s3Client) }
 
-// openers open an empty place of each kind.
+// openers open an empty location of each kind.
 var openers = map[string]func(t *testing.T) func(t *testing.T) place.Place{
 	"fake": func(t *testing.T) func(t *testing.T) place.Place {
 		return prefixes(buckettest.URL, buckettest.Fake(t))
@@ -58,7 +58,7 @@ var openers = map[string]func(t *testing.T) func(t *testing.T) place.Place{
 	},
 }
 
-// prefixes opens a prefix of its own each time.
+// prefixes opens a new prefix each time.
 func prefixes(url func(endpoint, prefix string) string, endpoint string) func(t *testing.T) place.Place {
 	var n atomic.Int32
 	return func(t *testing.T) place.Place {
@@ -82,7 +82,7 @@ func TestAWholeBucketIsAPlace(t *testing.T) {
 	}
 }
 
-// failing checks that an error says what is wrong with what, advises, and keeps secrets.
+// failing checks that an error names the operation and the object, has advice, and contains no secrets.
 func failing(t *testing.T, err, kind error, words ...string) {
 	t.Helper()
 	if err == nil || kind != nil && !errors.Is(err, kind) {
@@ -132,12 +132,12 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		t.Fatal(err)
 	}
 	address := l.Addr().String()
-	_ = l.Close() // nobody listens there
+	_ = l.Close() // nothing listens there
 	failing(t, try(buckettest.URL("http://"+address, "x")), nil, "cannot be reached", address, "endpoint=")
 	failing(t, try(good+"&profile=nobody"), nil, "nobody")
 }
 
-// What may be over later is told from what is wrong for certain.
+// Temporary and permanent errors are distinguished.
 func TestWhatPasses(t *testing.T) {
 	good := buckettest.URL(buckettest.Fake(t), "x")
 	ask := func(url string) error {
@@ -181,9 +181,9 @@ func TestWhatPasses(t *testing.T) {
 func TestURLs(t *testing.T) {
 	buckettest.Credentials(t)
 	for url, word := range map[string]string{
-		"s3://key:hunter2hunter2@bucket/x":                     "credentials do not belong into a URL",
-		"s3://key:hunter2hunter2@buck%zzet/x":                  "no URL",
-		"s3:///x":                                              "bucket's name is missing",
+		"s3://key:hunter2hunter2@bucket/x":                     "credentials must not be part of the URL",
+		"s3://key:hunter2hunter2@buck%zzet/x":                  "not a URL",
+		"s3:///x":                                              "missing bucket name",
 		"s3://bucket/x?no_such=1":                              "no_such",
 		"s3://bucket/x?use_path_style=perhaps":                 "use_path_style",
 		"s3://bucket/a/../b":                                   "../",

@@ -19,7 +19,7 @@ import (
 	"github.com/aws/smithy-go/logging"
 )
 
-// s3Settings are the options of an s3:// URL.
+// s3Settings has the options of an s3:// URL.
 type s3Settings struct {
 	config     []func(*config.LoadOptions) error
 	s3         []func(*s3.Options)
@@ -49,7 +49,7 @@ func s3Options(query url.Values) (*s3Settings, error) {
 			o.s3 = append(o.s3, func(s *s3.Options) { s.BaseEndpoint = &value })
 		case "role":
 			if o.role = value; !strings.HasPrefix(value, "arn:") {
-				err = fmt.Errorf("role=%s: an ARN is wanted, as arn:aws:iam::123456789012:role/kumo", value)
+				err = fmt.Errorf("role=%s: want an ARN such as arn:aws:iam::123456789012:role/kumo", value)
 			}
 		case "anonymous":
 			o.anonymous, err = yes(name, value)
@@ -73,7 +73,8 @@ func s3Options(query url.Values) (*s3Settings, error) {
 			if when == "when_required" {
 				o.config = append(o.config, config.WithRequestChecksumCalculation(aws.RequestChecksumCalculationWhenRequired))
 			}
-		case "awssdk", "rate_limiter_capacity", "response_checksum_validation": // Go CDK's; they make no difference here
+		// options of Go CDK that have no effect here
+		case "awssdk", "rate_limiter_capacity", "response_checksum_validation":
 		default:
 			err = fmt.Errorf("unknown option %q", name)
 		}
@@ -103,7 +104,7 @@ func (o *s3Settings) switchConfig(name, value string, f config.LoadOptionsFunc) 
 func yes(name, value string) (bool, error) {
 	is, err := strconv.ParseBool(value)
 	if err != nil {
-		return false, fmt.Errorf("%s=%s: true or false is wanted", name, value)
+		return false, fmt.Errorf("%s=%s: want true or false", name, value)
 	}
 	return is, nil
 }
@@ -114,11 +115,11 @@ func oneOf[T ~string](name, value string, allowed []T) (T, error) {
 			return a, nil
 		}
 	}
-	return "", fmt.Errorf("%s=%s: it is one of %v", name, value, allowed)
+	return "", fmt.Errorf("%s=%s: want one of %v", name, value, allowed)
 }
 
-// awsConfig finds region and credentials as AWS's own programs do, but without writing to standard error, and without
-// asking the machine for a role where the store is not AWS's.
+// awsConfig finds region and credentials as AWS's own tools do, but writes nothing to standard error, and does not
+// query the instance metadata service for other stores than AWS's.
 func awsConfig(ctx context.Context, o *s3Settings) (aws.Config, error) {
 	how := append(o.config, config.WithLogger(logging.Nop{}))
 	if o.anonymous {
@@ -139,7 +140,7 @@ func awsConfig(ctx context.Context, o *s3Settings) (aws.Config, error) {
 	return cfg, nil
 }
 
-// isAmazons reports whether an endpoint is one of AWS's, as a private one of a network there is.
+// isAmazons reports whether an endpoint is one of AWS's, also a private one in a VPC.
 func isAmazons(endpoint string) bool {
 	u, err := url.Parse(endpoint)
 	return err == nil && (strings.HasSuffix(u.Hostname(), ".amazonaws.com") ||

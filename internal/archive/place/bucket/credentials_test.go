@@ -14,8 +14,8 @@ import (
 	"kumo/internal/archive/place/bucket/buckettest"
 )
 
-// Who has no credentials is told what to set, in kumo's words alone; the machine is asked for a role only for a store
-// of AWS's, and not by who says that he has none.
+// Without credentials, the error advises what to set. The instance metadata service is queried only for AWS's own
+// stores, and not with ?anonymous=true.
 func TestNoCredentials(t *testing.T) {
 	fake := buckettest.Fake(t)
 	var asked atomic.Int32
@@ -44,7 +44,7 @@ func TestNoCredentials(t *testing.T) {
 				}
 				return
 			}
-			failing(t, err, nil, "there are no credentials", "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY", "anonymous=true")
+			failing(t, err, nil, "no credentials found", "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY", "anonymous=true")
 		})
 		if said != "" {
 			t.Errorf("standard error has %q", said)
@@ -58,7 +58,7 @@ func TestNoCredentials(t *testing.T) {
 	}
 }
 
-// stderrOf is what f writes to standard error.
+// stderrOf returns what f writes to standard error.
 func stderrOf(t *testing.T, f func()) string {
 	t.Helper()
 	file, err := os.Create(filepath.Join(t.TempDir(), "stderr"))

@@ -35,30 +35,30 @@ const (
 	gcsHost  = "https://storage.googleapis.com"
 	gcsScope = "https://www.googleapis.com/auth/cloud-platform"
 
-	gcsTries     = 5 // of a request: about ten seconds, if its answers come at once
+	gcsTries     = 5 // per request: about ten seconds if responses arrive at once
 	gcsPause     = time.Second
-	gcsChunk     = 16 << 20 // bytes of a file that go in one request; a multiple of 256 KiB
+	gcsChunk     = 16 << 20 // bytes of a file per request; a multiple of 256 KiB
 	tokenTimeout = time.Minute
-	maxJSON      = 16 << 20 // bytes of an answer
+	maxJSON      = 16 << 20 // bytes of a response
 
-	gcsCredentials = "run gcloud auth application-default login, name a key file by GOOGLE_APPLICATION_CREDENTIALS, or " +
-		"say ?anonymous=true for a bucket that all may read"
+	gcsCredentials = "run gcloud auth application-default login, set GOOGLE_APPLICATION_CREDENTIALS to a key file, or " +
+		"use ?anonymous=true for a public bucket"
 )
 
-// A gcsClient is a bucket of Google Cloud Storage, by its JSON API.
+// A gcsClient accesses a bucket of Google Cloud Storage with the JSON API.
 type gcsClient struct {
 	client *http.Client
 	host   string // https://HOST[:PORT]
 	bucket string
 	tries  int
-	pause  time.Duration // before a request is tried again; then twice as long
+	pause  time.Duration // before a request is retried; doubles each time
 	chunk  int64
 }
 
 var _ store = (*gcsClient)(nil)
 
-// openGCS opens a bucket with Google's default credentials; without any if the URL says so, or Google's own variable
-// names an emulator.
+// openGCS opens a bucket with Google's default credentials. It uses none if the URL has ?anonymous=true or Google's
+// environment variable selects an emulator.
 func openGCS(ctx context.Context, u *url.URL) (store, error) {
 	c := &gcsClient{bucket: u.Host, tries: gcsTries, pause: gcsPause, chunk: gcsChunk}
 	anonymous, err := c.setOptions(u)
@@ -68,7 +68,7 @@ func openGCS(ctx context.Context, u *url.URL) (store, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	setIdleTimeout(transport)
 	c.client = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
-		return http.ErrUseLastResponse // status 308 asks for more of an upload
+		return http.ErrUseLastResponse // status 308 requests more of an upload
 	}}
 	emulator := os.Getenv("STORAGE_EMULATOR_HOST")
 	if emulator != "" && !strings.Contains(emulator, "://") {
@@ -78,7 +78,7 @@ func openGCS(ctx context.Context, u *url.URL) (store, error) {
 	if anonymous || emulator != "" {
 		return c, nil
 	}
-	// Tokens are fetched as long as the place is open, not as long as it is being opened.
+	// Tokens are fetched for as long as the location is open, not only during this call.
 	ctx = context.WithValue(context.WithoutCancel(ctx), oauth2.HTTPClient,
 		&http.Client{Transport: transport, Timeout: tokenTimeout})
 	credentials, err := google.FindDefaultCredentials(ctx, gcsScope)
@@ -96,16 +96,16 @@ func (c *gcsClient) setOptions(u *url.URL) (anonymous bool, err error) {
 		switch name {
 		case "anonymous":
 			if anonymous, err = strconv.ParseBool(value); err != nil {
-				return false, badGCS(u, "anonymous is true or false")
+				return false, badGCS(u, "anonymous must be true or false")
 			}
 		case "endpoint":
 			at, err := url.Parse(value)
 			if err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" || at.User != nil {
-				return false, badGCS(u, "endpoint is a server, as https://HOST:PORT")
+				return false, badGCS(u, "endpoint must be a server, as https://HOST:PORT")
 			}
 			c.host = value
 		default:
-			return false, badGCS(u, "there is no option "+name+": options are anonymous and endpoint")
+			return false, badGCS(u, "unknown option "+name+": the options are anonymous and endpoint")
 		}
 	}
 	return anonymous, nil
@@ -115,10 +115,10 @@ func badGCS(u *url.URL, what string) error {
 	return advice.Usage("place %s://%s%s: %s", u.Scheme, u.Host, u.Path, what)
 }
 
-// A gcsError is an answer of Google's that is an error.
+// A gcsError is an error response of Google's API.
 type gcsError struct {
 	status  int
-	message string // "" if the answer had none
+	message string // "" if the response has none
 }
 
 func (e *gcsError) Error() string {
@@ -128,12 +128,12 @@ func (e *gcsError) Error() string {
 	return statusText(e.status) + ": " + e.message
 }
 
-// isBucket reports whether the error is that there is no such bucket.
+// isBucket reports whether the error means that the bucket does not exist.
 func (e *gcsError) isBucket() bool {
 	return e.status == http.StatusNotFound && strings.Contains(e.message, "bucket does not exist")
 }
 
-// A gcsObject is an object as the API describes it.
+// A gcsObject is an object in the API's representation.
 type gcsObject struct {
 	Name     string            `json:"name"`
 	Size     int64             `json:"size,string"`
@@ -146,7 +146,7 @@ func (o *gcsObject) object() object {
 	return object{key: o.Name, size: o.Size, modified: o.Updated, md5: o.MD5, metadata: o.Metadata}
 }
 
-// at is the URL of the bucket's objects, or of one.
+// at returns the URL of the bucket's objects, or of one.
 func (c *gcsClient) at(key string) string {
 	at := c.host + "/storage/v1/b/" + url.PathEscape(c.bucket) + "/o"
 	if key != "" {
@@ -155,7 +155,7 @@ func (c *gcsClient) at(key string) string {
 	return at
 }
 
-// failFast is the same bucket with few tries of each request.
+// failFast returns the same bucket with fewer tries per request.
 func (c *gcsClient) failFast() store {
 	few := *c
 	few.tries = min(promptTries, c.tries)
@@ -167,15 +167,15 @@ func (c *gcsClient) close() error {
 	return nil
 }
 
-// A gcsRequest is what can be sent several times. Its body is made anew each time.
+// A gcsRequest is a request that can be sent several times.
 type gcsRequest struct {
 	method, url string
 	header      http.Header
-	body        func() io.Reader // nil: none
+	body        func() io.Reader // returns a new reader of the body for each try; nil: no body
 	length      int64
 }
 
-// send sends a request once. The caller closes the answer's body.
+// send sends a request once. The caller closes the response's body.
 func (c *gcsClient) send(ctx context.Context, r *gcsRequest) (*http.Response, error) {
 	var body io.Reader
 	if r.body != nil {
@@ -205,14 +205,14 @@ func (c *gcsClient) send(ctx context.Context, r *gcsRequest) (*http.Response, er
 			Message string `json:"message"`
 		} `json:"error"`
 	}
-	if err == nil && json.Unmarshal(text, &said) == nil { // otherwise its status says enough
+	if err == nil && json.Unmarshal(text, &said) == nil { // otherwise the status suffices
 		failed.message = said.Error.Message
 	}
 	return nil, failed
 }
 
-// retry calls f, and again after an error that may be over later. All requests of this file may be repeated: what they
-// write is the same each time.
+// retry calls f until it succeeds or fails permanently. All requests in this file can be repeated, because they write
+// the same each time.
 func (c *gcsClient) retry(ctx context.Context, f func() error) error {
 	for try := 1; ; try++ {
 		err := f()
@@ -225,13 +225,13 @@ func (c *gcsClient) retry(ctx context.Context, f func() error) error {
 	}
 }
 
-// backoff waits before the next try: between half and all of a time that doubles.
+// backoff waits before the next try: a random time between half and all of a delay that doubles.
 func (c *gcsClient) backoff(ctx context.Context, try int) error {
 	pause := c.pause << (try - 1)
 	return place.Sleep(ctx, pause/2+rand.N(pause/2+1))
 }
 
-// call sends a request whose answer is JSON; to may be nil.
+// call sends a request with a JSON response; to may be nil.
 func (c *gcsClient) call(ctx context.Context, r *gcsRequest, to any) error {
 	return c.retry(ctx, func() error {
 		answer, err := c.send(ctx, r)
@@ -242,7 +242,7 @@ func (c *gcsClient) call(ctx context.Context, r *gcsRequest, to any) error {
 	})
 }
 
-// decode reads an answer of JSON to its end, so that its connection is used again.
+// decode reads a JSON response to its end, so that its connection can be reused.
 func decode(answer *http.Response, to any) error {
 	defer answer.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(answer.Body, maxJSON))
@@ -250,7 +250,7 @@ func decode(answer *http.Response, to any) error {
 		return err
 	}
 	if err := json.Unmarshal(text, to); err != nil {
-		return fmt.Errorf("the answer is not Google's: %w", err)
+		return fmt.Errorf("invalid response from Google: %w", err)
 	}
 	return nil
 }
@@ -266,7 +266,7 @@ func (c *gcsClient) get(ctx context.Context, key string, offset, length int64, v
 	if version != "" {
 		query.Set("ifGenerationMatch", version)
 	}
-	header := http.Header{"Accept-Encoding": {"gzip"}} // without it, Google unpacks objects that are stored as gzip
+	header := http.Header{"Accept-Encoding": {"gzip"}} // otherwise Google decompresses objects stored as gzip
 	span := byteRange(offset, length)
 	if span != "" {
 		header.Set("Range", span)
@@ -283,10 +283,10 @@ func (c *gcsClient) get(ctx context.Context, key string, offset, length int64, v
 	got := &content{ReadCloser: answer.Body, size: wholeSize(answer.ContentLength, answer.Header.Get("Content-Range")),
 		version: answer.Header.Get("X-Goog-Generation")}
 	if modified, err := http.ParseTime(answer.Header.Get("Last-Modified")); err == nil {
-		got.modified = modified // the version says more
+		got.modified = modified // the version is more precise
 	}
 	if got.size < 0 {
-		return nil, errors.Join(errors.New("the answer to a read has no length"), answer.Body.Close())
+		return nil, errors.Join(errors.New("the response to a read has no length"), answer.Body.Close())
 	}
 	for sum := range strings.SplitSeq(strings.Join(answer.Header["X-Goog-Hash"], ","), ",") {
 		if crc, is := strings.CutPrefix(strings.TrimSpace(sum), "crc32c="); is && span == "" {
@@ -339,7 +339,7 @@ func (c *gcsClient) copy(ctx context.Context, to, from string) error {
 			return err
 		}
 		if token = state.Token; token == "" {
-			return errors.New("the answer to a copy is not Google's: it is not done, and has no token")
+			return errors.New("invalid response from Google to a copy: neither done nor a token")
 		}
 	}
 }
@@ -364,10 +364,11 @@ func isBucketMissing(err error) bool {
 	return is && answer.isBucket()
 }
 
-// abortBelow does nothing: only the process that has begun an upload can name it, and Google drops it after a week.
+// abortBelow does nothing: an upload can be named only by the process that started it, and Google drops it after a
+// week.
 func (c *gcsClient) abortBelow(context.Context, string) error { return nil }
 
-// upload uploads a file with its MD5, so that the store refuses other bytes; then it compares what the store has.
+// upload uploads a file with its MD5, so that the store rejects other bytes, and then compares the stored object.
 func (c *gcsClient) upload(ctx context.Context, f file, resume bool) error {
 	long, short := sha256.New(), md5.New()
 	if err := copyAll(ctx, io.MultiWriter(long, short), f.data, 0, f.size); err != nil {
@@ -399,23 +400,23 @@ func (c *gcsClient) upload(ctx context.Context, f file, resume bool) error {
 	case is == present, is == different, err != nil:
 		return err
 	case is == absent:
-		return errors.New("after the upload, the store does not have the file under its name")
+		return errors.New("the uploaded file does not exist in the store")
 	}
-	return errors.Join(fmt.Errorf("the store has kept other bytes: %w", place.ErrDigest),
+	return errors.Join(fmt.Errorf("the store has other bytes than those uploaded: %w", place.ErrDigest),
 		c.removeAll(ctx, []string{f.key}))
 }
 
-// A presence is what a store has under the key of a file.
+// A presence is the result of comparing a stored object with a file.
 type presence int
 
 const (
-	absent    presence = iota // nothing
-	different                 // another file, as of a process that has written it meanwhile
-	present                   // the file
-	damaged                   // a file with its metadata and other bytes
+	absent    presence = iota // there is no object
+	different                 // another file, such as one written by another process
+	present                   // the same file
+	damaged                   // a file with the same metadata and other bytes
 )
 
-// compare holds what the store has against a file and its MD5.
+// compare compares the stored object with a file and its MD5.
 func (c *gcsClient) compare(ctx context.Context, f file, sum []byte) (presence, error) {
 	there, err := c.head(ctx, f.key)
 	if isNotFound(err) {
@@ -427,7 +428,7 @@ func (c *gcsClient) compare(ctx context.Context, f file, sum []byte) (presence, 
 	same := there.size == f.size
 	if there.md5 != nil {
 		same = same && bytes.Equal(there.md5, sum)
-	} else if same { // it was composed of others
+	} else if same { // composite object
 		r, err := c.get(ctx, f.key, 0, -1, "")
 		if err != nil {
 			return different, err
@@ -473,11 +474,11 @@ func (c *gcsClient) put(ctx context.Context, f file, about []byte) error {
 }
 
 var (
-	errSession    = errors.New("the server has ended the upload's session")
-	errNoProgress = errors.New("the server takes no more bytes of the upload")
+	errSession    = errors.New("the server has ended the upload session")
+	errNoProgress = errors.New("the server does not accept more bytes of the upload")
 )
 
-// putChunks uploads a file in a session of several requests.
+// putChunks uploads a file in a session with several requests.
 func (c *gcsClient) putChunks(ctx context.Context, f file, about []byte) error {
 	for try := 1; ; try++ {
 		session, err := c.begin(ctx, f, about)
@@ -493,7 +494,7 @@ func (c *gcsClient) putChunks(ctx context.Context, f file, about []byte) error {
 	}
 }
 
-// begin begins a session, and returns its URL.
+// begin starts an upload session, and returns its URL.
 func (c *gcsClient) begin(ctx context.Context, f file, about []byte) (session string, err error) {
 	err = c.retry(ctx, func() error {
 		answer, err := c.send(ctx, &gcsRequest{method: http.MethodPost, url: c.uploadURL("resumable"),
@@ -513,8 +514,8 @@ func (c *gcsClient) begin(ctx context.Context, f file, about []byte) (session st
 	return session, err
 }
 
-// sendChunks sends a file to a session. After an error it asks how far the server has come, and continues there. It ends
-// after some tries without a byte that arrived.
+// sendChunks uploads a file in a session. After an error it queries how many bytes the server has, and continues there.
+// It fails after several tries without progress.
 func (c *gcsClient) sendChunks(ctx context.Context, f file, session string) error {
 	try, ask := 1, false
 	for at := int64(0); ; {
@@ -545,7 +546,8 @@ func (c *gcsClient) sendChunks(ctx context.Context, f file, session string) erro
 	}
 }
 
-// sendChunk sends length bytes from an offset on, or none to ask, and returns how many bytes of the file the server has.
+// sendChunk sends length bytes from an offset, or only a query if length is 0. It returns how many bytes of the file
+// the server has.
 func (c *gcsClient) sendChunk(ctx context.Context, f file, session string, at, length int64) (int64, error) {
 	r := &gcsRequest{method: http.MethodPut, url: session, header: http.Header{}, length: length}
 	span := "*"
@@ -570,7 +572,7 @@ func (c *gcsClient) sendChunk(ctx context.Context, f file, session string, at, l
 	return arrived(answer, f.size)
 }
 
-// arrived is how many bytes of an upload the server has, by an answer of status 308.
+// arrived returns how many bytes of an upload the server has, from a response with status 308.
 func arrived(answer *http.Response, size int64) (int64, error) {
 	span := answer.Header.Get("Range")
 	if span == "" {
@@ -579,7 +581,7 @@ func arrived(answer *http.Response, size int64) (int64, error) {
 	_, last, _ := strings.Cut(span, "-")
 	n, err := strconv.ParseInt(last, 10, 64)
 	if err != nil || n < 0 || n >= size {
-		return 0, fmt.Errorf("the server says that it has the bytes %q of an upload of %d bytes", span, size)
+		return 0, fmt.Errorf("invalid response from Google: bytes %q of an upload of %d bytes", span, size)
 	}
 	return n + 1, nil
 }

@@ -35,7 +35,7 @@ func upload(t *testing.T, p *Place, name string, data []byte) error {
 
 func TestGoogleURLs(t *testing.T) {
 	for name, word := range map[string]string{
-		"gs://b/x?region=eu":        "there is no option region",
+		"gs://b/x?region=eu":        "unknown option region",
 		"gs://b/x?anonymous=maybe":  "true or false",
 		"gs://b/x?endpoint=host:80": "https://HOST:PORT",
 		"gs://me:hunter2@b/x":       "GOOGLE_APPLICATION_CREDENTIALS",
@@ -48,10 +48,10 @@ func TestGoogleURLs(t *testing.T) {
 	g := buckettest.Google(t)
 	at := buckettest.GoogleURL(g.URL, "x")
 	_, err := Open(t.Context(), strings.Replace(at, buckettest.Bucket, "nobody", 1), Config{})
-	failing(t, err, fs.ErrNotExist, "no such bucket", "gcloud storage buckets create gs://nobody")
+	failing(t, err, fs.ErrNotExist, "the bucket does not exist", "gcloud storage buckets create gs://nobody")
 	g.Token = "another"
 	_, err = Open(t.Context(), at, Config{})
-	failing(t, err, fs.ErrPermission, "does not accept the credentials: status 401 Unauthorized: Invalid Credentials",
+	failing(t, err, fs.ErrPermission, "rejects the credentials: status 401 Unauthorized: Invalid Credentials",
 		"GOOGLE_APPLICATION_CREDENTIALS")
 }
 
@@ -67,7 +67,7 @@ func TestGoogleEmulator(t *testing.T) {
 	}
 }
 
-// A key file, a user's own credentials and the machine's account all come to a token that the store accepts.
+// A key file, user credentials and a machine account all get a token that the store accepts.
 func TestGoogleCredentials(t *testing.T) {
 	g := buckettest.Google(t)
 	g.Token = "the-token"
@@ -87,7 +87,7 @@ func TestGoogleCredentials(t *testing.T) {
 	}
 	private := string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}))
 	home := t.TempDir()
-	t.Setenv("HOME", home) // where gcloud leaves a user's
+	t.Setenv("HOME", home) // gcloud's folder for user credentials
 	t.Setenv("APPDATA", home)
 	t.Setenv("STORAGE_EMULATOR_HOST", "")
 	at := strings.Replace(buckettest.GoogleURL(g.URL, "x"), "anonymous=true&", "", 1)
@@ -126,7 +126,7 @@ func TestGoogleCredentials(t *testing.T) {
 	failing(t, err, nil, "find credentials for gs://"+buckettest.Bucket, "missing.json", "gcloud auth")
 }
 
-// Through a line that fails in all ways, a file is there whole or not at all, and after some attempts it is.
+// With all kinds of faults, a file is complete or does not exist, and exists after some attempts.
 func TestGoogleThroughFaults(t *testing.T) {
 	const chunk = 256 << 10
 	proxy := buckettest.Proxy(t, buckettest.Google(t).URL, 3)
@@ -165,7 +165,7 @@ func again(t *testing.T, f func() error) {
 	}
 }
 
-// A chunk that was cut off is sent again, and not the whole file.
+// An interrupted chunk is sent again, not the whole file.
 func TestGoogleUploadContinues(t *testing.T) {
 	const chunk, chunks = 256 << 10, 20
 	proxy := buckettest.Proxy(t, buckettest.Google(t).URL, 5)
@@ -190,7 +190,7 @@ func TestGoogleUploadContinues(t *testing.T) {
 	}
 }
 
-// An upload whose session has ended begins anew.
+// If the session ends, the upload starts over.
 func TestGoogleSessionEnds(t *testing.T) {
 	const chunk = 256 << 10
 	g := buckettest.Google(t)
@@ -202,7 +202,7 @@ func TestGoogleSessionEnds(t *testing.T) {
 		if off == 0 {
 			passes++
 		}
-		if passes == 2 && off > 2*chunk && !ended { // the first finds the file's digest, the second sends it
+		if passes == 2 && off > 2*chunk && !ended { // the first pass computes the digest, the second uploads
 			ended = true
 			g.EndSessions()
 		}
@@ -221,7 +221,7 @@ type readAt func(b []byte, off int64) (int, error)
 
 func (f readAt) ReadAt(b []byte, off int64) (int, error) { return f(b, off) }
 
-// Bytes that were changed on their way are no file, and other bytes than those that were written are an error.
+// Corrupted uploads do not appear, and corrupted reads are errors.
 func TestGoogleBytesAreCompared(t *testing.T) {
 	g := buckettest.Google(t)
 	proxy := buckettest.Proxy(t, g.URL, 1)
@@ -238,7 +238,7 @@ func TestGoogleBytesAreCompared(t *testing.T) {
 	if err := upload(t, p, "f", data); err != nil {
 		t.Fatal(err)
 	}
-	g.DropMD5() // as of an object that was composed: the bytes are read then
+	g.DropMD5() // as for a composite object: then the content is read back
 	before := proxy.Sent()
 	if err := upload(t, p, "f", data); err != nil || proxy.Sent() != before {
 		t.Errorf("it was sent again: %v", err)
@@ -249,7 +249,7 @@ func TestGoogleBytesAreCompared(t *testing.T) {
 	}
 }
 
-// A read that is cut off continues, but not in another file.
+// An interrupted read continues, but not with a replaced file.
 func TestGoogleReadsContinue(t *testing.T) {
 	proxy := buckettest.Proxy(t, buckettest.Google(t).URL, 7)
 	p := open(t, buckettest.GoogleURL(proxy.Endpoint, "x"))
@@ -278,14 +278,14 @@ func TestGoogleReadsContinue(t *testing.T) {
 		t.Fatal(err)
 	}
 	in := r.(*reader)
-	_ = in.Body.Close() // as if the line had been cut
+	_ = in.Body.Close() // simulates a lost connection
 	in.Body = nil
 	if _, err := r.Read(make([]byte, 1)); !errors.Is(err, errReplaced) {
 		t.Errorf("another file is read on: %v", err)
 	}
 }
 
-// A busy store is an error after some tries, fewer of a prompt place; what cannot pass is not tried again.
+// A busy store is an error after some tries, fewer after FailFast. Permanent errors are not retried.
 func TestGoogleTries(t *testing.T) {
 	proxy := buckettest.Proxy(t, buckettest.Google(t).URL, 1)
 	p := open(t, buckettest.GoogleURL(proxy.Endpoint, "x"))
@@ -310,7 +310,7 @@ func TestGoogleTries(t *testing.T) {
 	if _, err := p.Stat(t.Context(), "nothing"); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
-	if _, all := proxy.Seen(); all != opened+gcsTries+promptTries+2 { // and the request whether it is a folder
+	if _, all := proxy.Seen(); all != opened+gcsTries+promptTries+2 { // and the check whether it is a folder
 		t.Errorf("%d requests in all", all)
 	}
 }

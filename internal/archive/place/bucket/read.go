@@ -15,12 +15,12 @@ import (
 )
 
 var (
-	errChanged  = errors.New("its bytes are not those that were written: they were changed there, or on their way")
-	errReplaced = errors.New("another file has taken its place meanwhile")
+	errChanged  = errors.New("content does not match its digest: it was changed in the store or during transfer")
+	errReplaced = errors.New("the file was replaced while it was read")
 )
 
-// byteRange is the Range header of length bytes from offset on, or of all from there on if length is negative; "" for a
-// whole file.
+// byteRange returns the Range header for length bytes from offset, or for all bytes from offset if length is negative;
+// "" for a whole file.
 func byteRange(offset, length int64) string {
 	switch {
 	case length >= 0:
@@ -60,7 +60,7 @@ func (p *Place) Open(ctx context.Context, name string, offset, length int64) (io
 	if length == 0 || length > 0 && offset+length < 0 {
 		length = min(length, 0)
 	}
-	if length == 0 { // whether there is such a file
+	if length == 0 { // still check that the file exists
 		o, err := p.store.head(ctx, key)
 		r.At, r.End = o.size, o.size
 		return opened(r, p.explain("open", name, err))
@@ -81,21 +81,21 @@ func opened(r *reader, err error) (io.ReadCloser, error) {
 	return r, nil
 }
 
-// isBeyondEnd reports whether nothing was read because the file ends before.
+// isBeyondEnd reports whether an error means that the offset is at or after the end of the file.
 func isBeyondEnd(err error) bool { return status(err) == http.StatusRequestedRangeNotSatisfiable }
 
 type reader struct {
 	place.ResumingReader
 	store    store
 	key      string
-	found    bool // the file, whose version and time follow
+	found    bool // version and modified are known
 	version  string
 	modified time.Time
-	whole    hash.Hash // of the bytes read so far; nil unless the whole file is read and the store has its digest
-	want     string    // its digest in hex
+	whole    hash.Hash // hash of the bytes read so far; nil unless the whole file is read and the store has its digest
+	want     string    // expected digest in hex
 }
 
-// open begins where the reader stands. The end is known from then on.
+// open starts reading at the reader's offset. The first call determines the end.
 func (r *reader) open() (io.ReadCloser, error) {
 	length := int64(-1)
 	if r.End >= 0 {
@@ -117,13 +117,13 @@ func (r *reader) open() (io.ReadCloser, error) {
 		if r.End < 0 || r.End > body.size {
 			r.End = body.size
 		}
-	case !r.modified.Equal(body.modified), r.version != body.version: // not all servers know preconditions
+	case !r.modified.Equal(body.modified), r.version != body.version: // not all servers support preconditions
 		return nil, errors.Join(errReplaced, body.Close())
 	}
 	return body, nil
 }
 
-// check holds the whole file against its digest.
+// check compares the digest after the last byte of the file.
 func (r *reader) check(b []byte) error {
 	if r.whole == nil {
 		return nil

@@ -23,21 +23,21 @@ import (
 
 const (
 	dialTimeout  = 10 * time.Second
-	idleTimeout  = 2 * time.Minute // of a connection on which something is under way, until it is given up
-	tries        = 8               // of a request: about a minute, if its answers come at once
-	promptTries  = 3               // of one for which somebody waits, or who asked tries again
+	idleTimeout  = 2 * time.Minute // limit for a connection without progress during a request
+	tries        = 8               // per request: about a minute if responses arrive at once
+	promptTries  = 3               // per request if a user waits, or the caller retries
 	longestPause = 20 * time.Second
 )
 
-// An s3Client is a bucket that is reached by S3's protocol.
+// An s3Client accesses a bucket with the S3 protocol.
 type s3Client struct {
 	*s3.Client
 	bucket     string
 	encryption types.ServerSideEncryption
 	kmsKey     *string
-	checksums  bool  // sent with what is uploaded; a few servers know none
-	part       int64 // bytes of an upload's part, unless the file has too many of these
-	copyLimit  int64 // bytes that one request may copy
+	checksums  bool  // sent with uploads; a few servers do not support them
+	part       int64 // bytes of an upload's part, unless there would be too many
+	copyLimit  int64 // bytes that one request can copy
 }
 
 var _ store = (*s3Client)(nil)
@@ -45,7 +45,7 @@ var _ store = (*s3Client)(nil)
 const (
 	partSize  = 16 << 20
 	maxParts  = 10_000  // of an upload
-	copyLimit = 5 << 30 // S3's
+	copyLimit = 5 << 30 // limit of S3
 )
 
 func openS3(ctx context.Context, u *url.URL) (store, error) {
@@ -59,15 +59,15 @@ func openS3(ctx context.Context, u *url.URL) (store, error) {
 	}
 	client := s3.NewFromConfig(cfg, append(o.s3, func(s *s3.Options) {
 		s.Retryer, s.HTTPClient = retryer(tries, longestPause), httpClient()
-		// Of a file in parts, servers return a checksum that is not the whole file's, and not all say so: the reader checks
-		// the file's own.
+		// For multipart objects, servers return a checksum that is not the whole file's, and not all of them mark it as
+		// such. The reader checks the file's own digest instead.
 		s.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
 	})...)
 	return &s3Client{Client: client, bucket: u.Host, encryption: o.encryption, kmsKey: o.kmsKey, part: partSize,
 		copyLimit: copyLimit, checksums: cfg.RequestChecksumCalculation != aws.RequestChecksumCalculationWhenRequired}, nil
 }
 
-// failFast is the same bucket with few tries of each request.
+// failFast returns the same bucket with fewer tries per request.
 func (c *s3Client) failFast() store {
 	options, few := c.Options(), *c
 	options.Retryer = retryer(promptTries, time.Second)
@@ -131,16 +131,16 @@ func optional(s string) *string {
 	return &s
 }
 
-// badOption is the error of a URL's options, without what AWS's client puts before it.
+// badOption returns the error for a URL's options, without the prefix of AWS's client.
 func badOption(u *url.URL, err error) error {
 	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(inner) {
 		err = inner
 	}
-	return advice.Usage("place s3://%s%s: %w; options are region, endpoint, use_path_style, profile, anonymous and the "+
-		"like: see docs/reference/storage.md", u.Host, u.Path, err)
+	return advice.Usage("place s3://%s%s: %w; options are region, endpoint, use_path_style, profile, anonymous and "+
+		"others: see docs/reference/storage.md", u.Host, u.Path, err)
 }
 
-// retryer tries again what may come to another end: servers that are down or busy, and bytes that the way has changed.
+// retryer retries temporary errors: servers that are down or busy, and corrupted transfers.
 func retryer(tries int, longest time.Duration) aws.Retryer {
 	return retry.NewStandard(func(o *retry.StandardOptions) {
 		o.MaxAttempts, o.MaxBackoff, o.RateLimiter = tries, longest, ratelimit.None
@@ -151,12 +151,12 @@ func retryer(tries int, longest time.Duration) aws.Retryer {
 	})
 }
 
-// httpClient has connections that are given up when nothing moves on them.
+// httpClient returns a client whose connections are closed after a time without progress.
 func httpClient() aws.HTTPClient {
 	return awshttp.NewBuildableClient().WithTransportOptions(setIdleTimeout)
 }
 
-// setIdleTimeout makes a transport give up connections on which nothing moves.
+// setIdleTimeout makes a transport close connections without progress.
 func setIdleTimeout(t *http.Transport) {
 	dialer := &net.Dialer{Timeout: dialTimeout}
 	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -166,10 +166,10 @@ func setIdleTimeout(t *http.Transport) {
 		}
 		return &idleConn{conn}, nil
 	}
-	t.IdleConnTimeout = idleTimeout / 2 // an idle connection is not a silent one
+	t.IdleConnTimeout = idleTimeout / 2 // unused connections are closed before they time out
 }
 
-// idleConn is a connection that comes to an end when nothing was sent or received for a while.
+// idleConn is a connection whose reads and writes fail after a time without progress.
 type idleConn struct{ net.Conn }
 
 func (t *idleConn) Read(b []byte) (int, error) {
@@ -186,7 +186,7 @@ func (t *idleConn) Write(b []byte) (int, error) {
 	return t.Conn.Write(b)
 }
 
-// code is what S3 calls an error.
+// code returns the S3 error code of an error.
 func code(err error) string {
 	if said, is := errors.AsType[smithy.APIError](err); is {
 		return said.ErrorCode()
@@ -197,12 +197,12 @@ func code(err error) string {
 func (c *s3Client) source(key string) *string {
 	parts := strings.Split(c.bucket+"/"+key, "/")
 	for i, part := range parts {
-		parts[i] = strings.ReplaceAll(url.PathEscape(part), "+", "%2B") // which some take for a space
+		parts[i] = strings.ReplaceAll(url.PathEscape(part), "+", "%2B") // some servers decode + as a space
 	}
 	return aws.String(strings.Join(parts, "/"))
 }
 
-// copy copies an object on the server, with what is known of it.
+// copy copies an object on the server, with its metadata.
 func (c *s3Client) copy(ctx context.Context, to, from string) error {
 	head, err := c.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &c.bucket, Key: &from})
 	if err != nil {
@@ -216,7 +216,7 @@ func (c *s3Client) copy(ctx context.Context, to, from string) error {
 	return err
 }
 
-// copyParts copies what is too long for one request.
+// copyParts copies an object that is too long for one request.
 func (c *s3Client) copyParts(ctx context.Context, to, from string, head *s3.HeadObjectOutput) error {
 	made, err := c.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{Bucket: &c.bucket, Key: &to,
 		ContentType: head.ContentType, Metadata: head.Metadata, ServerSideEncryption: c.encryption, SSEKMSKeyId: c.kmsKey})
@@ -266,7 +266,7 @@ func (c *s3Client) removeAll(ctx context.Context, keys []string) error {
 	return nil
 }
 
-// abortBelow ends the uploads of a file, or of files in a folder.
+// abortBelow aborts the uploads of a file, or of files in a folder.
 func (c *s3Client) abortBelow(ctx context.Context, key string) error {
 	return c.uploads(ctx, key, func(u types.MultipartUpload) {
 		if name := aws.ToString(u.Key); name == key || strings.HasPrefix(name, key+"/") {
@@ -275,7 +275,7 @@ func (c *s3Client) abortBelow(ctx context.Context, key string) error {
 	})
 }
 
-// uploads calls f with the uploads whose keys begin with a prefix; with none where the server does not list them.
+// uploads calls f with the unfinished uploads whose keys begin with a prefix, if the server lists them.
 func (c *s3Client) uploads(ctx context.Context, prefix string, f func(types.MultipartUpload)) error {
 	pages := s3.NewListMultipartUploadsPaginator(c.Client,
 		&s3.ListMultipartUploadsInput{Bucket: &c.bucket, Prefix: &prefix})
@@ -294,7 +294,8 @@ func (c *s3Client) uploads(ctx context.Context, prefix string, f func(types.Mult
 	return nil
 }
 
-// abort ends an upload, also when the caller has been told to stop. What is left of it the store's own rules remove.
+// abort aborts an upload, even if the context has ended. What remains after a failure is left to the store's lifecycle
+// rules.
 func (c *s3Client) abort(ctx context.Context, key, id string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dialTimeout)
 	defer cancel()

@@ -20,13 +20,13 @@ import (
 
 const (
 	contentType   = "application/octet-stream"
-	digestKey     = "sha256" // of an object's metadata: its digest in hex
-	parallelParts = 4        // parts of a file that are under way at once
+	digestKey     = "sha256" // metadata key of the digest, in hex
+	parallelParts = 4        // parts of a file uploaded at the same time
 )
 
 var _ place.Uploader = (*Place)(nil)
 
-// A file is what is to be brought to the store.
+// A file is a file to be uploaded.
 type file struct {
 	key  string
 	data io.ReaderAt
@@ -38,8 +38,8 @@ func (f file) metadata() map[string]string {
 	return map[string]string{digestKey: hex.EncodeToString(f.sum[:])}
 }
 
-// Upload uploads a file. On S3 it continues an upload that was interrupted: parts that are there with the same bytes are
-// not sent again. A file that is there already, by size and digest, is not sent at all.
+// Upload uploads a file. On S3 it continues an interrupted upload without sending matching parts again. A file that
+// exists already, by size and digest, is not sent.
 func (p *Place) Upload(ctx context.Context, name string, src io.ReaderAt, size int64, sum [sha256.Size]byte) error {
 	key, err := p.key(name)
 	if err != nil {
@@ -48,31 +48,31 @@ func (p *Place) Upload(ctx context.Context, name string, src io.ReaderAt, size i
 	return p.explain("upload", name, p.store.upload(ctx, file{key, src, size, sum}, true))
 }
 
-// copyAll copies length bytes, which must be there, unless the context ends.
+// copyAll copies length bytes, and fails if there are fewer or the context ends.
 func copyAll(ctx context.Context, w io.Writer, src io.ReaderAt, at, length int64) error {
 	n, err := io.Copy(w, place.NewContextReader(ctx, io.NewSectionReader(src, at, length)))
 	if err == nil && n < length {
-		err = fmt.Errorf("it ends at byte %d: %w", at+n, io.ErrUnexpectedEOF)
+		err = fmt.Errorf("file ends at byte %d: %w", at+n, io.ErrUnexpectedEOF)
 	}
 	return err
 }
 
-// upload uploads a file, in parts if it is long. With goOn set it may continue what another process has begun.
+// upload uploads a file, in parts if it is long. If goOn is set, it may continue the upload of another process.
 func (c *s3Client) upload(ctx context.Context, f file, goOn bool) error {
 	if f.size <= c.part {
 		return c.put(ctx, f, goOn)
 	}
 	err := c.multipart(ctx, f, goOn)
-	if code(err) == "NoSuchUpload" || code(err) == "InvalidPart" { // another one has ended it, or changed its parts
+	if code(err) == "NoSuchUpload" || code(err) == "InvalidPart" { // another process has completed or changed it
 		if is, headErr := c.has(ctx, f); is || headErr != nil {
-			return headErr // so the answer to its end was lost
+			return headErr // it was completed, and the response was lost
 		}
 		err = c.multipart(ctx, f, false)
 	}
 	return err
 }
 
-// has reports whether a file is there, by its size and digest.
+// has reports whether a file exists, by size and digest.
 func (c *s3Client) has(ctx context.Context, f file) (bool, error) {
 	head, err := c.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &c.bucket, Key: &f.key})
 	if code(err) == "NotFound" || code(err) == "NoSuchKey" {
@@ -84,7 +84,7 @@ func (c *s3Client) has(ctx context.Context, f file) (bool, error) {
 	return aws.ToInt64(head.ContentLength) == f.size && head.Metadata[digestKey] == f.metadata()[digestKey], nil
 }
 
-// put brings a file there in one request.
+// put uploads a file in one request.
 func (c *s3Client) put(ctx context.Context, f file, goOn bool) error {
 	if goOn {
 		if is, err := c.has(ctx, f); is || err != nil {
@@ -110,8 +110,8 @@ func (c *s3Client) put(ctx context.Context, f file, goOn bool) error {
 
 func inBase64(sum []byte) *string { return aws.String(base64.StdEncoding.EncodeToString(sum)) }
 
-// multipart brings a file there in parts. After an error what has arrived stays there if the next one may go on with
-// it.
+// multipart uploads a file in parts. After an error, uploaded parts are kept if goOn is set, so that the next call can
+// continue.
 func (c *s3Client) multipart(ctx context.Context, f file, goOn bool) error {
 	var id string
 	var have map[int32]types.Part
@@ -152,13 +152,13 @@ func (c *s3Client) multipart(ctx context.Context, f file, goOn bool) error {
 	if err != nil || is {
 		return err
 	}
-	if resumed { // it was begun for a file with another digest
+	if resumed { // the upload was started for a file with another digest
 		return c.multipart(ctx, f, false)
 	}
-	return fmt.Errorf("the server has put the parts together to something else: %w", place.ErrDigest)
+	return fmt.Errorf("the store has combined the parts to other content: %w", place.ErrDigest)
 }
 
-// unfinished is the youngest upload of a file that was cut off, and its parts.
+// unfinished returns the newest unfinished upload of a file, with its parts.
 func (c *s3Client) unfinished(ctx context.Context, key string) (id string, have map[int32]types.Part, err error) {
 	var last types.MultipartUpload
 	err = c.uploads(ctx, key, func(u types.MultipartUpload) {
@@ -187,7 +187,7 @@ func (c *s3Client) unfinished(ctx context.Context, key string) (id string, have 
 	return *last.UploadId, have, nil
 }
 
-// sendParts reads the file once, and sends those parts that are not there with the same digest.
+// sendParts reads the file once, and uploads the parts that the store does not have with the same digest.
 func (c *s3Client) sendParts(ctx context.Context, f file, id string, have map[int32]types.Part) ([]types.CompletedPart,
 	error) {
 	step := max(c.part, (f.size/maxParts+1<<20)&^(1<<20-1))
@@ -227,7 +227,7 @@ func (c *s3Client) sendParts(ctx context.Context, f file, id string, have map[in
 	return parts, place.CheckDigest(all, f.sum)
 }
 
-// digests reads a part for its own digest and for that of the whole.
+// digests returns the digest of a part, and adds the part to the digest of the whole file.
 func digests(ctx context.Context, whole hash.Hash, src io.ReaderAt, at, length int64) (*string, error) {
 	part := sha256.New()
 	err := copyAll(ctx, io.MultiWriter(whole, part), src, at, length)

@@ -21,7 +21,7 @@ import (
 	"kumo/internal/archive/place/placetest"
 )
 
-// small is the least that S3 takes for a part which is not the last.
+// small is the minimum size that S3 allows for a part other than the last.
 const small = 5 << 20
 
 func TestUploads(t *testing.T) {
@@ -45,7 +45,7 @@ func TestUploads(t *testing.T) {
 	}
 }
 
-// parts is how many parts of an upload are there.
+// parts returns the number of uploaded parts.
 func (p *Place) parts(t *testing.T, key string) int {
 	t.Helper()
 	_, have, err := p.s3().unfinished(t.Context(), key)
@@ -55,7 +55,7 @@ func (p *Place) parts(t *testing.T, key string) int {
 	return len(have)
 }
 
-// What another process has brought there is not sent again: the proxy sees that.
+// Parts uploaded by another process are not sent again, as the proxy shows.
 func TestAnUploadGoesOn(t *testing.T) {
 	endpoint := buckettest.Gateway(t)
 	proxy := buckettest.Proxy(t, endpoint, 1)
@@ -65,7 +65,7 @@ func TestAnUploadGoesOn(t *testing.T) {
 	data := placetest.RandomBytes(1, 4*small+100)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	// It is stopped when it wants the last part, of five.
+	// It is stopped when it reads the last of five parts.
 	src := &stopping{bytes.NewReader(data), int64(len(data) - 1), func() {
 		for begin := time.Now(); p.parts(t, "x/f") < 3 && time.Since(begin) < time.Minute; {
 			time.Sleep(time.Millisecond)
@@ -114,7 +114,7 @@ func (s *stopping) ReadAt(b []byte, off int64) (int, error) {
 	return s.ReaderAt.ReadAt(b, off)
 }
 
-// Through a line that fails in all ways, a file is there whole or not at all, and after some attempts it is.
+// With all kinds of faults, a file is complete or does not exist, and exists after some attempts.
 func TestUploadsThroughFaults(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -159,7 +159,7 @@ func TestABusyStoreIsGivenUp(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "write s3://kumo-test/x/f: SlowDown") {
 		t.Errorf("the error is %v", err)
 	}
-	if _, all := proxy.Seen(); all != tries+1 { // one opened it
+	if _, all := proxy.Seen(); all != tries+1 { // one request of Open
 		t.Errorf("%d requests", all)
 	}
 	if err := place.WriteFile(t.Context(), p.FailFast(), "f", []byte("x")); err == nil {
@@ -170,7 +170,7 @@ func TestABusyStoreIsGivenUp(t *testing.T) {
 	}
 }
 
-// A read that is cut goes on where it was, but not in another file.
+// An interrupted read continues, but not with a replaced file.
 func TestReadsGoOn(t *testing.T) {
 	proxy := buckettest.Proxy(t, buckettest.Fake(t), 7)
 	p := open(t, buckettest.URL(proxy.Endpoint, "x"))
@@ -201,7 +201,7 @@ func TestReadsGoOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	in := r.(*reader)
-	_ = in.Body.Close() // as if the line had been cut
+	_ = in.Body.Close() // simulates a lost connection
 	in.Body = nil
 	if _, err := r.Read(make([]byte, 1)); !errors.Is(err, errReplaced) {
 		t.Errorf("another file is read on: %v", err)
@@ -247,7 +247,7 @@ func TestADigestIsKept(t *testing.T) {
 	}
 }
 
-// What one request may not copy is copied in parts.
+// An object that is too large for one copy request is copied in parts.
 func TestALargeFileIsRenamed(t *testing.T) {
 	p := open(t, buckettest.URL(buckettest.Gateway(t), "x"))
 	p.s3().copyLimit = small
@@ -263,7 +263,7 @@ func TestALargeFileIsRenamed(t *testing.T) {
 	}
 }
 
-// Uploads that were cut off go with their folder.
+// Interrupted uploads are removed with their folder.
 func TestRemoveEndsUploads(t *testing.T) {
 	p := open(t, buckettest.URL(buckettest.Gateway(t), "x"))
 	for _, key := range []string{"x/d/f", "x/d", "x/dd"} {

@@ -21,7 +21,7 @@ import (
 	"kumo/internal/base/advice"
 )
 
-// explain says in words what an error of a store means, and what can be done about it.
+// explain adds to an error of a store what it means and how to fix it.
 func (p *Place) explain(what, name string, err error) error {
 	if err == nil {
 		return nil
@@ -38,25 +38,26 @@ func (p *Place) inWords(where string, err error) error {
 	if isAPI {
 		switch said.ErrorCode() {
 		case "NoSuchBucket":
-			return noBucket(where, "correct its name, or the endpoint= or region= where it is; or make it: aws s3 mb "+p.name)
+			return noBucket(where, "correct the name, set its endpoint= or region=, or create it: aws s3 mb "+p.name)
 		case "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "TokenRefreshRequired",
 			"InvalidClientTokenId", "XAdminUserNotFound":
-			return advice.With(fmt.Errorf("%s: the store does not accept the credentials: %s: %w", where, message(said),
-				fs.ErrPermission), "look at AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, or at the "+
-				"profile in ~/.aws/credentials: are they those of this endpoint, and still valid?")
+			return advice.With(fmt.Errorf("%s: the store rejects the credentials: %s: %w", where, message(said),
+				fs.ErrPermission), "check that AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, or the "+
+				"profile in ~/.aws/credentials, are valid and belong to this endpoint")
 		case "RequestTimeTooSkewed":
 			return advice.With(fmt.Errorf("%s: %s", where, message(said)), "set this machine's clock")
 		case "PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException":
 			return advice.With(fmt.Errorf("%s: the bucket is in another region: %s", where, message(said)),
-				"name its region: ?region=...")
+				"set its region: ?region=...")
 		case "QuotaExceeded", "XMinioStorageFull", "InsufficientStorage":
-			return advice.With(&shortError{where + ": the store is full: " + message(said), syscall.ENOSPC}, "make room there")
+			return advice.With(&shortError{where + ": the store is full: " + message(said), syscall.ENOSPC},
+				"free some space there")
 		case "EntityTooLarge":
-			return fmt.Errorf("%s: the store does not take files of that size: %s", where, message(said))
+			return fmt.Errorf("%s: the store does not accept files of this size: %s", where, message(said))
 		}
 	}
 	if google, is := errors.AsType[*gcsError](err); is && google.isBucket() {
-		return noBucket(where, "correct its name; or make it: gcloud storage buckets create "+p.name)
+		return noBucket(where, "correct the name, or create it: gcloud storage buckets create "+p.name)
 	}
 	status := status(err)
 	inner, isNet := netError(err)
@@ -67,35 +68,35 @@ func (p *Place) inWords(where string, err error) error {
 	case isNotFound(err):
 		return fmt.Errorf("%s: %w", where, fs.ErrNotExist)
 	case isAPI && strings.Contains(said.ErrorCode(), "AccessDenied"), status == http.StatusForbidden:
-		return advice.With(fmt.Errorf("%s: the store does not permit it: %s: %w", where, shortMessage(err), fs.ErrPermission),
-			"these credentials need the rights to list the bucket, and to read, write and remove what is below "+p.URL()+
+		return advice.With(fmt.Errorf("%s: access denied: %s: %w", where, shortMessage(err), fs.ErrPermission),
+			"these credentials need permission to list the bucket, and to read, write and remove objects below "+p.URL()+
 				" (docs/reference/storage.md)")
 	case isGoogles(err) && !isTransient(err):
-		return advice.With(fmt.Errorf("%s: the store does not accept the credentials: %s: %w", where, shortMessage(err),
+		return advice.With(fmt.Errorf("%s: the store rejects the credentials: %s: %w", where, shortMessage(err),
 			fs.ErrPermission), gcsCredentials)
 	case errors.As(err, &missing):
-		return advice.With(fmt.Errorf("%s: %w", where, err), "name the bucket's region: ?region=...")
+		return advice.With(fmt.Errorf("%s: %w", where, err), "set the bucket's region: ?region=...")
 	case noCredentials(err) && !isTransient(err):
-		return advice.With(fmt.Errorf("%s: there are no credentials for it", where),
-			"set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, name a profile of ~/.aws/credentials by ?profile= or "+
-				"AWS_PROFILE, or say ?anonymous=true for a bucket that all may read")
+		return advice.With(fmt.Errorf("%s: no credentials found", where),
+			"set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, select a profile of ~/.aws/credentials with ?profile= or "+
+				"AWS_PROFILE, or use ?anonymous=true for a public bucket")
 	case status == http.StatusInsufficientStorage:
-		return advice.With(fmt.Errorf("%s: the store is full: %w", where, syscall.ENOSPC), "make room there")
+		return advice.With(fmt.Errorf("%s: the store is full: %w", where, syscall.ENOSPC), "free some space there")
 	case status == http.StatusMovedPermanently, status == http.StatusTemporaryRedirect:
-		return advice.With(fmt.Errorf("%s: the bucket is in another region, or the endpoint is another", where),
-			"name its region: ?region=..., or its server: ?endpoint=https://...")
+		return advice.With(fmt.Errorf("%s: wrong region or endpoint of the bucket", where),
+			"set its region, ?region=..., or its server, ?endpoint=https://...")
 	case isNet:
-		return advice.With(fmt.Errorf("%s: the store cannot be reached: %w", where, inner),
-			"is the endpoint= right, and does its server run?")
+		return advice.With(fmt.Errorf("%s: cannot reach the store: %w", where, inner),
+			"check endpoint= and that its server runs")
 	}
 	return fmt.Errorf("%s: %w", where, &shortError{shortMessage(err), err})
 }
 
 func noBucket(where, how string) error {
-	return advice.With(&shortError{where + ": there is no such bucket", fs.ErrNotExist}, how)
+	return advice.With(&shortError{where + ": the bucket does not exist", fs.ErrNotExist}, how)
 }
 
-// isNotFound reports whether an error says that there is no such object or bucket.
+// isNotFound reports whether an error means that an object or bucket does not exist.
 func isNotFound(err error) bool {
 	switch code(err) {
 	case "NoSuchBucket", "NoSuchKey", "NotFound":
@@ -106,7 +107,7 @@ func isNotFound(err error) bool {
 	return false
 }
 
-// status is the status of a server's answer that is an error; 0 if there was none.
+// status returns the HTTP status of an error response; 0 if there was none.
 func status(err error) int {
 	if answer, is := errors.AsType[*awshttp.ResponseError](err); is {
 		return answer.HTTPStatusCode()
@@ -120,7 +121,7 @@ func status(err error) int {
 	return 0
 }
 
-// isGoogles reports whether an error is that of Google's credentials.
+// isGoogles reports whether an error is about Google's credentials.
 func isGoogles(err error) bool {
 	if answer, is := errors.AsType[*gcsError](err); is {
 		return answer.status == http.StatusUnauthorized
@@ -129,12 +130,12 @@ func isGoogles(err error) bool {
 	return is
 }
 
-// isTransient reports whether an error may be over later: the store is not reached, or it is busy. One that speaks of what
-// was asked for, as of a certificate, is none.
+// isTransient reports whether an error may be temporary: the store is unreachable or busy. Errors about the request
+// itself, such as its certificate, are not.
 func isTransient(err error) bool {
 	status, code := status(err), code(err)
 	switch {
-	case noCredentials(err) && strings.Contains(err.Error(), "ec2imds"): // this machine has no role to be asked for
+	case noCredentials(err) && strings.Contains(err.Error(), "ec2imds"): // this machine has no instance role
 		return false
 	case strings.HasPrefix(code, "Throttl"), code == "SlowDown", code == "RequestTimeout", code == "OperationAborted",
 		status == http.StatusTooManyRequests, status == http.StatusRequestTimeout:
@@ -147,12 +148,12 @@ func isTransient(err error) bool {
 	return isUnreachable(err)
 }
 
-// isUnreachable reports whether an error says that a server is not reached, or has not answered.
+// isUnreachable reports whether an error means that a server is unreachable or does not respond.
 func isUnreachable(err error) bool {
 	if op, is := errors.AsType[*net.OpError](err); is {
 		_, isAddr := errors.AsType[*net.AddrError](op)
 		_, isParse := errors.AsType[*net.ParseError](op)
-		return !isAddr && !isParse && op.Op != "remote error" // one of TLS
+		return !isAddr && !isParse && op.Op != "remote error" // error of TLS
 	}
 	if _, is := errors.AsType[*net.DNSError](err); is {
 		return true
@@ -161,7 +162,7 @@ func isUnreachable(err error) bool {
 	return is && timeout.Timeout() || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// shortError is an error in fewer words than its own.
+// A shortError is an error with a shorter text.
 type shortError struct {
 	text string
 	err  error
@@ -170,7 +171,7 @@ type shortError struct {
 func (b *shortError) Error() string { return b.text }
 func (b *shortError) Unwrap() error { return b.err }
 
-// message are what a server says of an error.
+// message returns the server's description of an error.
 func message(said smithy.APIError) string {
 	if said.ErrorMessage() == "" {
 		return said.ErrorCode()
@@ -178,7 +179,7 @@ func message(said smithy.APIError) string {
 	return firstLine(said.ErrorCode() + ": " + said.ErrorMessage())
 }
 
-// shortMessage is an error without how often it was tried and the number of the request.
+// shortMessage returns an error's text without the number of tries and the request ID.
 func shortMessage(err error) string {
 	if said, is := errors.AsType[smithy.APIError](err); is {
 		return message(said)
@@ -207,7 +208,7 @@ func noCredentials(err error) bool {
 		strings.Contains(text, "failed to retrieve credentials")
 }
 
-// netError is an error of the network without what stands around it, if there is one in an error.
+// netError returns the network error that an error wraps, if there is one.
 func netError(err error) (inner error, is bool) {
 	if op, is := errors.AsType[*net.OpError](err); is {
 		return op, true

@@ -19,11 +19,11 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// A Place is a folder. What is written lies beside its name, as ".NAME.*.open", until it is closed; what a process that
-// was killed leaves of that goes with the folder it is in.
+// A Place is a folder. A file is written as ".NAME.*.open" in the same folder until it is closed. Files left by a
+// killed process are removed with their folder.
 type Place struct {
 	dir  string
-	disk vfs.FS // files are written through it; it must lie over the operating system's
+	disk vfs.FS // used for writing; must be based on the operating system's
 }
 
 var (
@@ -31,7 +31,7 @@ var (
 	_ place.Locker = (*Place)(nil)
 )
 
-// Open opens the place in a folder, which need not be there yet.
+// Open opens the location in a folder, which need not exist.
 func Open(dir string, disk vfs.FS) (*Place, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -40,10 +40,10 @@ func Open(dir string, disk vfs.FS) (*Place, error) {
 	return &Place{dir: abs, disk: disk}, nil
 }
 
-// Dir is the folder.
+// Dir returns the folder.
 func (p *Place) Dir() string { return p.dir }
 
-// URL is the folder's file URL.
+// URL returns the folder's file URL.
 func (p *Place) URL() string {
 	return (&url.URL{Scheme: "file", Path: filepath.ToSlash(p.dir)}).String()
 }
@@ -67,7 +67,7 @@ func (p *Place) Open(_ context.Context, name string, offset, length int64) (io.R
 	}
 	if info, err := f.Stat(); err != nil || info.IsDir() {
 		if err == nil {
-			err = &fs.PathError{Op: "open", Path: full, Err: fs.ErrNotExist} // a folder is no file
+			err = &fs.PathError{Op: "open", Path: full, Err: fs.ErrNotExist} // a folder is not a file
 		}
 		return nil, errors.Join(err, f.Close())
 	}
@@ -87,7 +87,7 @@ type limited struct {
 	io.Closer
 }
 
-// Create begins a file.
+// Create starts a file.
 func (p *Place) Create(_ context.Context, name string) (place.Writer, error) {
 	full, err := p.path(name)
 	if err != nil {
@@ -111,7 +111,7 @@ type writer struct {
 	file      vfs.File // nil once closed or aborted
 	disk      vfs.FS
 	tmp, name string
-	err       error // the first of Write
+	err       error // first error of Write
 }
 
 func (w *writer) Write(b []byte) (int, error) {
@@ -145,9 +145,9 @@ func (w *writer) Abort() {
 	if w.file == nil {
 		return
 	}
-	_ = w.file.Close() // it is dropped
+	_ = w.file.Close() // the file is discarded
 	w.file = nil
-	_ = w.disk.Remove(w.tmp) // or it goes with its folder
+	_ = w.disk.Remove(w.tmp) // otherwise it is removed with its folder
 }
 
 // List lists a folder.
@@ -165,7 +165,7 @@ func (p *Place) List(_ context.Context, dir string) ([]place.Info, error) {
 		return nil, nil
 	case err != nil:
 		if info, serr := os.Stat(full); serr == nil && !info.IsDir() {
-			return nil, nil // a file is no folder
+			return nil, nil // a file is not a folder
 		}
 		return nil, err
 	}
@@ -176,7 +176,7 @@ func (p *Place) List(_ context.Context, dir string) ([]place.Info, error) {
 		}
 		info, err := e.Info()
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // it went meanwhile
+			continue // removed in the meantime
 		}
 		if err != nil {
 			return nil, err
@@ -186,7 +186,7 @@ func (p *Place) List(_ context.Context, dir string) ([]place.Info, error) {
 	return all, nil
 }
 
-// Stat says what a name stands for.
+// Stat describes a file or folder.
 func (p *Place) Stat(_ context.Context, name string) (place.Info, error) {
 	full, err := p.path(name)
 	if err != nil {
@@ -230,7 +230,7 @@ func (p *Place) Remove(_ context.Context, name string) error {
 	return os.RemoveAll(full)
 }
 
-// Lock takes a lock, which is the operating system's on a file ".NAME.lock".
+// Lock acquires the operating system's lock on the file ".NAME.lock".
 func (p *Place) Lock(_ context.Context, name string) (func() error, error) {
 	full, err := p.path(name)
 	if err != nil {

@@ -19,16 +19,16 @@ import (
 
 const (
 	dialTimeout = 10 * time.Second
-	idleTimeout = time.Minute // of a server that owes an answer, or takes nothing, until its connection is given up
+	idleTimeout = time.Minute // limit for a server that does not respond or accept data
 )
 
-// A connection is the client of the moment. The library's client is no good any more once an answer was lost or came
-// too late, so it is given up then, and another one made.
+// A connection has the current client. The library's client is unusable after a lost or late response, so it is then
+// replaced.
 type connection struct {
 	options hdfs.ClientOptions
 	login   func() (*krb.Client, error) // nil without Kerberos
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	client *hdfs.Client
 	closed bool
 }
@@ -41,14 +41,14 @@ func newConnection(addresses []string, user string, conf hadoopconf.Conf) (*conn
 	if conf.Secure() {
 		c.login = login
 		if c.options.KerberosServicePrincipleName == "" {
-			return nil, errors.New("the cluster asks for Kerberos, and hdfs-site.xml does not say " +
+			return nil, errors.New("the cluster requires Kerberos, and hdfs-site.xml has no " +
 				"dfs.namenode.kerberos.principal")
 		}
 	}
 	return c, nil
 }
 
-// settings are those properties that the library looks at, the addresses left out.
+// settings returns the properties that the library uses, without addresses.
 func settings(conf hadoopconf.Conf) map[string]string {
 	s := map[string]string{}
 	for _, name := range []string{"dfs.client.use.datanode.hostname", "dfs.namenode.kerberos.principal",
@@ -59,7 +59,7 @@ func settings(conf hadoopconf.Conf) map[string]string {
 	return s
 }
 
-// get returns the client of the moment, connected.
+// get returns the current client, connected.
 func (c *connection) get(ctx context.Context) (*hdfs.Client, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -79,7 +79,7 @@ func (c *connection) get(ctx context.Context) (*hdfs.Client, error) {
 	return c.client, nil
 }
 
-// make connects. What the library fetches once, and notes without a lock, is fetched here.
+// make connects. It also triggers lookups that the library caches without a lock.
 func (c *connection) make() (*hdfs.Client, error) {
 	options := c.options
 	if c.login != nil {
@@ -99,13 +99,13 @@ func (c *connection) make() (*hdfs.Client, error) {
 	return client, nil
 }
 
-// drop gives a client up, if it still is the one of the moment.
+// drop closes a client if it is the current one, so that get makes another.
 func (c *connection) drop(client *hdfs.Client) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.client == client {
 		c.client = nil
-		_ = client.Close() // it is broken
+		_ = client.Close() // it is unusable
 	}
 }
 
@@ -129,7 +129,7 @@ func dial(ctx context.Context, network, address string) (net.Conn, error) {
 	return &deadlineConn{conn}, nil
 }
 
-// deadlineConn is a connection each of whose calls must come to something in time. The library sets no deadlines.
+// deadlineConn is a connection with a time limit for each call. The library sets no deadlines.
 type deadlineConn struct{ net.Conn }
 
 func (t *deadlineConn) Read(b []byte) (int, error) {
@@ -146,9 +146,10 @@ func (t *deadlineConn) Write(b []byte) (int, error) {
 	return t.Conn.Write(b)
 }
 
-func (*deadlineConn) SetDeadline(time.Time) error { return nil } // the library's are none
+// SetDeadline does nothing, so that the library does not override the deadlines of Read and Write.
+func (*deadlineConn) SetDeadline(time.Time) error { return nil }
 
-// do asks the NameNode, again where it could not be asked: it starts anew, or another one takes over.
+// do calls the NameNode, and retries while it is unreachable: it may restart, or another one may take over.
 func (p *Place) do(ctx context.Context, ask func(*hdfs.Client) error) error {
 	begin := time.Now()
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
@@ -171,7 +172,7 @@ func (p *Place) do(ctx context.Context, ask func(*hdfs.Client) error) error {
 	}
 }
 
-// isReply reports whether an error is the NameNode's answer, and not one that asks to come again.
+// isReply reports whether an error is the NameNode's final reply, and not one that asks to retry.
 func isReply(err error) bool {
 	if remote, is := errors.AsType[remoteError](err); is {
 		switch remote.Exception() {

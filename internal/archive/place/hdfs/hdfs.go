@@ -22,29 +22,29 @@ import (
 	"kumo/internal/content/hadoopconf"
 )
 
-// A Config says how HDFS is reached. The zero value is one for a file system that the URL names, without Kerberos.
+// A Config configures access to HDFS. The zero value is for a file system in the URL, without Kerberos.
 type Config struct {
 	Conf hadoopconf.Conf
-	User string // that owns what is written; "" for hadoopconf.User. Kerberos has its own
-	// Spool is the folder for what is written and not yet closed; "" for the system's.
+	User string // owner of written files; "": hadoopconf.User. Not used with Kerberos
+	// Spool is the folder for files until they are closed; "": the system's.
 	Spool string
-	// Patience is how long a file is written again and again while DataNodes fail: 12 minutes if 0, as it takes the
-	// NameNode ten and a half to notice that one is dead.
+	// Patience is how long the write of a file is retried while DataNodes fail. 0 is 12 minutes, because the NameNode
+	// takes ten and a half minutes to detect a dead one.
 	Patience time.Duration
 }
 
 const (
 	defaultPatience = 12 * time.Minute
-	defaultOutage   = 90 * time.Second // of the NameNode, until it is an error: another takes over within
-	promptTimeout   = 5 * time.Second  // until either is an error to who tries again
+	defaultOutage   = 90 * time.Second // of the NameNode before it is an error; another takes over within
+	promptTimeout   = 5 * time.Second  // limit for both with FailFast
 	firstPause      = 200 * time.Millisecond
 	longestPause    = 10 * time.Second
 )
 
-// A Place is a folder of HDFS. It is closed when nobody uses it any more.
+// A Place is a folder of HDFS. Close it when it is no longer used.
 type Place struct {
 	authority string
-	root      string // a path of HDFS
+	root      string // path in HDFS
 	user      string
 	conn      *connection
 	spool     *vfs.Scratch
@@ -59,8 +59,8 @@ var (
 	_ place.Prober     = (*Place)(nil)
 )
 
-// Open connects to the file system of an URL, hdfs://HOST[:PORT]/FOLDER, hdfs://SERVICE/FOLDER or hdfs:///FOLDER for
-// the one that the configuration names. The folder need not be there.
+// Open connects to the file system of a URL, hdfs://HOST[:PORT]/FOLDER, hdfs://SERVICE/FOLDER, or hdfs:///FOLDER for
+// the default one of the configuration. The folder need not exist.
 func Open(ctx context.Context, rawURL string, cfg Config) (*Place, error) {
 	p, err := Make(rawURL, cfg)
 	if err != nil {
@@ -72,7 +72,7 @@ func Open(ctx context.Context, rawURL string, cfg Config) (*Place, error) {
 	return p, nil
 }
 
-// Probe connects, once.
+// Probe connects once.
 func (p *Place) Probe(ctx context.Context) error {
 	if _, err := p.conn.get(ctx); err != nil {
 		return unreachable(p.conn.options.Addresses, err)
@@ -80,14 +80,14 @@ func (p *Place) Probe(ctx context.Context) error {
 	return nil
 }
 
-// Make is Open without connecting.
+// Make is like Open, but does not connect.
 func Make(rawURL string, cfg Config) (*Place, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {
 		return nil, err
 	}
 	if u.Scheme != "hdfs" {
-		return nil, &fs.PathError{Op: "open", Path: rawURL, Err: errors.New("it is no hdfs:// URL")}
+		return nil, &fs.PathError{Op: "open", Path: rawURL, Err: errors.New("not an hdfs:// URL")}
 	}
 	addresses, err := cfg.Conf.NameNodes(u.Host)
 	if err != nil {
@@ -96,7 +96,7 @@ func Make(rawURL string, cfg Config) (*Place, error) {
 	p := &Place{authority: u.Host, root: path.Clean("/" + u.Path), user: cfg.User, patience: cfg.Patience,
 		outage: defaultOutage}
 	if p.authority == "" {
-		fsURL, _ := url.Parse(cfg.Conf.Get("fs.defaultFS")) // NameNodes has parsed it
+		fsURL, _ := url.Parse(cfg.Conf.Get("fs.defaultFS")) // NameNodes has parsed it already
 		p.authority = fsURL.Host
 	}
 	if p.user == "" {
@@ -112,31 +112,31 @@ func Make(rawURL string, cfg Config) (*Place, error) {
 	return p, nil
 }
 
-// FailFast is the place with little patience.
+// FailFast returns the same location with short retries.
 func (p *Place) FailFast() place.Place {
 	prompt := *p
 	prompt.patience, prompt.outage = min(p.patience, promptTimeout), promptTimeout
 	return &prompt
 }
 
-// Close ends the connection.
+// Close closes the connection.
 func (p *Place) Close() error { return errors.Join(p.conn.close(), p.spool.Close()) }
 
-// URL is the folder's URL.
+// URL returns the folder's URL.
 func (p *Place) URL() string {
 	return (&url.URL{Scheme: "hdfs", Host: p.authority, Path: p.root}).String()
 }
 
-// FileURL is the URL of a file or folder, as Hadoop has it.
+// FileURL returns the URL of a file or folder in Hadoop's form.
 func (p *Place) FileURL(name string) (string, error) {
 	full, err := p.path(name)
 	return "hdfs://" + p.authority + full, err
 }
 
-// User is who owns what is written.
+// User returns the owner of written files.
 func (p *Place) User() string { return p.user }
 
-// path is where HDFS has a name. It takes no colons, so these are escaped.
+// path returns the HDFS path of a name. HDFS does not support colons, so they are escaped.
 func (p *Place) path(name string) (string, error) {
 	if err := place.ValidName(name); err != nil {
 		return "", err
@@ -187,7 +187,7 @@ func infoOf(info fs.FileInfo) place.Info {
 	return i
 }
 
-// Stat says what a name stands for.
+// Stat describes a file or folder.
 func (p *Place) Stat(ctx context.Context, name string) (info place.Info, err error) {
 	full, err := p.path(name)
 	if err != nil {
@@ -203,7 +203,7 @@ func (p *Place) Stat(ctx context.Context, name string) (info place.Info, err err
 	return info, p.explain(ctx, "stat", full, err)
 }
 
-// Rename renames a file, or a folder to a name that nothing has.
+// Rename renames a file, or a folder to a name that does not exist.
 func (p *Place) Rename(ctx context.Context, from, to string) error {
 	old, err := p.path(from)
 	if err != nil {
@@ -219,7 +219,7 @@ func (p *Place) Rename(ctx context.Context, from, to string) error {
 	return p.explain(ctx, "rename", old, p.rename(ctx, old, name))
 }
 
-// rename renames what is there. Where an answer was lost the second time finds nothing left to rename.
+// rename renames an existing file. If a response was lost, the second try finds nothing left to rename.
 func (p *Place) rename(ctx context.Context, from, to string) error {
 	first := true
 	return p.do(ctx, func(client *hdfs.Client) error {
@@ -235,7 +235,7 @@ func (p *Place) rename(ctx context.Context, from, to string) error {
 	})
 }
 
-// Remove removes a file or a folder; it does not go to HDFS's trash.
+// Remove removes a file or a folder, without using HDFS's trash.
 func (p *Place) Remove(ctx context.Context, name string) error {
 	full, err := p.path(name)
 	if err != nil {
@@ -253,7 +253,7 @@ func (p *Place) remove(ctx context.Context, full string) error {
 	})
 }
 
-// Room is how many bytes the file system has in all, and how many are left, copies not taken into account.
+// Room returns the total and the free bytes of the file system, without regard to replication.
 func (p *Place) Room(ctx context.Context) (total, left uint64, err error) {
 	err = p.do(ctx, func(client *hdfs.Client) error {
 		stat, err := client.StatFs()

@@ -50,7 +50,7 @@ func TestUploads(t *testing.T) {
 	var n atomic.Int32
 	placetest.RunUploads(t, func(t *testing.T) place.Place {
 		return open(t, top+"/"+string('a'+n.Add(1)), Config{Spool: t.TempDir()})
-	}, 100_000, 20<<20) // 16 MiB a block, in the testbed
+	}, 100_000, 20<<20) // the testbed's blocks are 16 MiB
 }
 
 func noise(seed uint64, size int) []byte {
@@ -78,7 +78,7 @@ func digest(t *testing.T, p *Place, name string, offset, length int64) [32]byte 
 
 func TestRangesGoAcrossBlocks(t *testing.T) {
 	p := open(t, hadooptest.TempFolder(t), Config{})
-	all := noise(1, 40<<20) // 16 MiB a block, in the testbed
+	all := noise(1, 40<<20) // the testbed's blocks are 16 MiB
 	if err := place.WriteFile(t.Context(), p, "f", all); err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestRangesGoAcrossBlocks(t *testing.T) {
 	}
 }
 
-// An attempt in whose middle a DataNode dies fails, and the next one writes the whole file.
+// If a DataNode dies during a write, the attempt fails, and the next one writes the whole file.
 func TestADataNodeDiesDuringAWrite(t *testing.T) {
 	p := open(t, hadooptest.TempFolder(t), Config{})
 	all := noise(2, 48<<20)
@@ -187,14 +187,14 @@ func TestAFileThatAnotherReplacesIsNotReadOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	in := r.(*reader)
-	_ = in.Body.Close() // as if its DataNode had died
+	_ = in.Body.Close() // simulates the death of its DataNode
 	in.Body = nil
 	if _, err := r.Read(make([]byte, 1)); !errors.Is(err, errReplaced) {
 		t.Errorf("read on: %v", err)
 	}
 }
 
-// failing checks an error's kind, that it says what was being done to what, and that it says what to do.
+// failing checks an error's kind, and that it names the operation and the object and has advice.
 func failing(t *testing.T, err, kind error, words ...string) {
 	t.Helper()
 	if !errors.Is(err, kind) {
@@ -257,7 +257,7 @@ func TestAFullFileSystem(t *testing.T) {
 	for _, node := range []hadooptest.Node{"datanode1", "datanode2"} {
 		hadooptest.Kill(t, node)
 	}
-	// None of the two can be whole while the other is down, so they are revived together.
+	// Neither can recover while the other is down, so both are revived together.
 	hadooptest.ReviveAll(t, []string{"RESERVED=1000000000000000"}, "datanode1", "datanode2")
 	failing(t, place.WriteFile(t.Context(), p, "f", []byte("x")), syscall.ENOSPC, "full")
 	for _, node := range []hadooptest.Node{"datanode1", "datanode2"} {
@@ -270,7 +270,7 @@ func TestAFullFileSystem(t *testing.T) {
 	})
 }
 
-// A name that a folder has cannot become that of a file, and that is said at once.
+// A file cannot replace a folder, and the error is immediate.
 func TestAFolderIsInTheWay(t *testing.T) {
 	p := open(t, hadooptest.TempFolder(t), Config{})
 	if err := place.WriteFile(t.Context(), p, "d/f", nil); err != nil {
@@ -304,7 +304,7 @@ func TestALockIsLostWithItsClient(t *testing.T) {
 
 func TestNoNameNode(t *testing.T) {
 	_, err := Open(t.Context(), "hdfs://127.0.0.1:9/x", Config{})
-	if err == nil || !strings.Contains(err.Error(), "no NameNode answers at 127.0.0.1:9") || advice.Of(err) == "" ||
+	if err == nil || !strings.Contains(err.Error(), "no NameNode responds at 127.0.0.1:9") || advice.Of(err) == "" ||
 		!place.IsTransient(err) {
 		t.Errorf("%v; advice: %q; passes: %v", err, advice.Of(err), place.IsTransient(err))
 	}
@@ -329,7 +329,7 @@ func TestACancelledWriteLeavesNothing(t *testing.T) {
 	}
 }
 
-// A process that was killed while it brought a file there leaves a hidden one, which goes with the next that does so.
+// A process that is killed during an upload leaves a hidden file, which the next upload removes.
 func TestAnUploadThatWasKilledLeavesNothing(t *testing.T) {
 	p := open(t, hadooptest.TempFolder(t), Config{})
 	f, aside, err := p.createTemp(t.Context(), p.root+"/d/f", true)

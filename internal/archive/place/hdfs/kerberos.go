@@ -14,14 +14,14 @@ import (
 	"kumo/internal/base/advice"
 )
 
-// login takes the identity that Kerberos's own programs would: that of the keytab KRB5_CLIENT_KTNAME, with which one
-// can stay for weeks, or of the tickets that kinit has fetched.
+// login uses the identity that Kerberos's own tools would: that of the keytab KRB5_CLIENT_KTNAME, which lasts for
+// weeks, or the tickets of kinit.
 func login() (*krb.Client, error) {
 	conf := cmp.Or(os.Getenv("KRB5_CONFIG"), "/etc/krb5.conf")
 	cfg, err := config.Load(conf)
 	if err != nil {
-		return nil, advice.With(fmt.Errorf("the cluster asks for Kerberos: %s: %w", conf, err),
-			"name Kerberos's configuration by KRB5_CONFIG")
+		return nil, advice.With(fmt.Errorf("the cluster requires Kerberos: %s: %w", conf, err),
+			"set KRB5_CONFIG to Kerberos's configuration file")
 	}
 	if file := withoutType(os.Getenv("KRB5_CLIENT_KTNAME")); file != "" {
 		return fromKeytab(file, cfg)
@@ -32,9 +32,9 @@ func login() (*krb.Client, error) {
 	}
 	cache, err := credentials.LoadCCache(tickets)
 	if err != nil {
-		return nil, advice.With(fmt.Errorf("the cluster asks for Kerberos, and there are no tickets: %s: %w", tickets,
+		return nil, advice.With(fmt.Errorf("the cluster requires Kerberos, and there are no tickets: %s: %w", tickets,
 			err),
-			"run kinit, or name a keytab by KRB5_CLIENT_KTNAME")
+			"run kinit, or set KRB5_CLIENT_KTNAME to a keytab")
 	}
 	client, err := krb.NewFromCCache(cache, cfg)
 	if err != nil {
@@ -59,7 +59,7 @@ func fromKeytab(file string, cfg *config.Config) (*krb.Client, error) {
 	return client, nil
 }
 
-// ticketFile is where kinit has put its tickets. Those that it keeps elsewhere than in a file cannot be read.
+// ticketFile returns the file with kinit's tickets. Tickets that are not in a file cannot be read.
 func ticketFile() (string, error) {
 	name := os.Getenv("KRB5CCNAME")
 	if name == "" {
@@ -72,7 +72,7 @@ func ticketFile() (string, error) {
 		"run kinit -c FILE:/tmp/krb5cc_kumo, and set KRB5CCNAME to that")
 }
 
-// withoutType is the path of FILE:path or path, "" for what is no file.
+// withoutType returns the path of FILE:path or path; "" for other types.
 func withoutType(name string) string {
 	kind, path, typed := strings.Cut(name, ":")
 	switch {

@@ -14,8 +14,8 @@ import (
 	"kumo/internal/archive/place"
 )
 
-// Lock takes a lock, which is HDFS's own lease of a file ".NAME.lock" that is open for appending: one client has it,
-// for as long as it renews it. What dies has it for another minute.
+// Lock acquires HDFS's lease of the file ".NAME.lock" by opening it for appending. One client holds the lease while it
+// renews it. The lease of a dead client expires after a minute.
 func (p *Place) Lock(ctx context.Context, name string) (func() error, error) {
 	full, err := p.path(name)
 	if err != nil {
@@ -26,7 +26,7 @@ func (p *Place) Lock(ctx context.Context, name string) (func() error, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	// A lease is its client's; so this one has its own, whatever becomes of the place's.
+	// The lease belongs to its client, so the lock has a client that is independent of the current one.
 	client, err := p.conn.make()
 	if err != nil {
 		return nil, unreachable(p.conn.options.Addresses, err)
@@ -54,14 +54,15 @@ func lease(ctx context.Context, client *hdfs.Client, name string) (*hdfs.FileWri
 		if !is {
 			return nil, err
 		}
-		recovers := strings.HasSuffix(remote.Exception(), ".RecoveryInProgressException") // of a lease that has run out
+		// an expired lease is being recovered
+		recovers := strings.HasSuffix(remote.Exception(), ".RecoveryInProgressException")
 		switch {
 		case recovers && try < 20:
 			if err := place.Sleep(ctx, 500*time.Millisecond); err != nil {
 				return nil, err
 			}
 		case recovers || strings.HasSuffix(remote.Exception(), ".AlreadyBeingCreatedException"):
-			return nil, fmt.Errorf("%w%s; HDFS counts one that died as alive for another minute", place.ErrLocked,
+			return nil, fmt.Errorf("%w%s; HDFS releases the lock of a dead process after a minute", place.ErrLocked,
 				owner(remote.Message()))
 		default:
 			return nil, err
@@ -69,7 +70,7 @@ func lease(ctx context.Context, client *hdfs.Client, name string) (*hdfs.FileWri
 	}
 }
 
-// owner is where the one who has a lease works, as far as the NameNode says.
+// owner returns the host of a lease's holder, if the NameNode's message has it.
 func owner(message string) string {
 	_, after, _ := strings.Cut(firstLine(message), "owned by ")
 	if _, address, has := strings.Cut(after, " on "); has {

@@ -11,7 +11,7 @@ import (
 	"github.com/colinmarc/hdfs/v2"
 )
 
-// Open opens a file for reading. Where a read fails, the library itself has asked all DataNodes.
+// Open opens a file for reading. The library itself retries failed reads with all DataNodes.
 func (p *Place) Open(ctx context.Context, name string, offset, length int64) (io.ReadCloser, error) {
 	full, err := p.path(name)
 	if err != nil {
@@ -37,17 +37,17 @@ type reader struct {
 	place.ResumingReader
 	place *Place
 	name  string
-	id    uint64 // of the file, which another may replace
+	id    uint64 // ID of the file, to detect that it was replaced
 }
 
-// open begins where the reader stands.
+// open starts reading at the reader's offset.
 func (r *reader) open() (f *hdfs.FileReader, err error) {
 	err = r.place.do(r.Ctx, func(client *hdfs.Client) error {
 		if f, err = client.Open(r.name); err != nil {
 			return err
 		}
 		if f.Stat().IsDir() {
-			return fs.ErrNotExist // a folder is no file
+			return fs.ErrNotExist // a folder is not a file
 		}
 		if at := min(r.At, f.Stat().Size()); at > 0 {
 			_, err = f.Seek(at, io.SeekStart)
@@ -57,7 +57,7 @@ func (r *reader) open() (f *hdfs.FileReader, err error) {
 	return f, err
 }
 
-var errReplaced = errors.New("another file has taken its place meanwhile")
+var errReplaced = errors.New("the file was replaced while it was read")
 
 func (r *reader) reopen() (io.ReadCloser, error) {
 	f, err := r.open()

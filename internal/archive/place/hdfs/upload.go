@@ -16,8 +16,8 @@ import (
 
 var _ place.Uploader = (*Place)(nil)
 
-// Upload writes a file of this machine. One that is there already, by size and digest, is not written again; one that
-// was cut off is begun anew, as HDFS's client cannot go on.
+// Upload writes a local file. A file that exists already, by size and digest, is not written again. An interrupted
+// upload starts over, because HDFS's client cannot continue it.
 func (p *Place) Upload(ctx context.Context, name string, src io.ReaderAt, size int64, sum [sha256.Size]byte) error {
 	full, err := p.path(name)
 	if err != nil {
@@ -32,14 +32,14 @@ func (p *Place) Upload(ctx context.Context, name string, src io.ReaderAt, size i
 	return p.explain(ctx, "upload", full, p.store(ctx, full, content{src, size, &sum}))
 }
 
-// attributes are what is kept of a file beside its bytes, as JSON in an extended attribute.
+// attributes are stored with a file, as JSON in an extended attribute.
 type attributes struct {
 	Digest string `json:"sha256,omitempty"`
 }
 
 const attributesKey = "user.kumo"
 
-// setDigest keeps its digest with a file. A cluster that has extended attributes switched off keeps none.
+// setDigest stores a file's digest in its attributes, if the cluster supports extended attributes.
 func (p *Place) setDigest(ctx context.Context, full, digest string) error {
 	data, err := json.Marshal(attributes{digest})
 	if err != nil {
@@ -52,7 +52,7 @@ func (p *Place) setDigest(ctx context.Context, full, digest string) error {
 	return err
 }
 
-// digest is what a file was written with; "" without.
+// digest returns the digest in a file's attributes; "" if there is none.
 func (p *Place) digest(ctx context.Context, full string) (string, error) {
 	var text string
 	err := p.do(ctx, func(client *hdfs.Client) error {

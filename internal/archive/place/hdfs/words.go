@@ -14,16 +14,16 @@ import (
 	"kumo/internal/base/advice"
 )
 
-// ErrSafeMode says that HDFS is in safe mode, in which it can be read only.
-var ErrSafeMode = errors.New("HDFS is in safe mode, in which nothing can be written")
+// ErrSafeMode means that HDFS is in safe mode, and therefore read-only.
+var ErrSafeMode = errors.New("HDFS is in safe mode and read-only")
 
-// A remoteError is one that the NameNode said.
+// A remoteError is an error reply of the NameNode.
 type remoteError interface {
 	error
 	hdfs.Error
 }
 
-// exception is the class of a remote error without its package, and the first line of what it says.
+// exception returns the class of a remote error without its package, and the first line of its message.
 func exception(err error) (class, says string) {
 	remote, is := errors.AsType[remoteError](err)
 	if !is {
@@ -44,10 +44,10 @@ func hasNoTarget(says string) bool {
 		"could only be replicated to 0 nodes")
 }
 
-// isFolderConflict reports whether a folder has the name that a file was to get.
+// isFolderConflict reports whether a folder has the target name of a file.
 func isFolderConflict(says string) bool { return strings.Contains(says, "must both be directories") }
 
-// isPermanent reports whether writing a file again would come to the same.
+// isPermanent reports whether writing a file again would fail again.
 func (p *Place) isPermanent(ctx context.Context, err error) bool {
 	class, says := exception(err)
 	switch {
@@ -65,7 +65,7 @@ func (p *Place) isPermanent(ctx context.Context, err error) bool {
 	return false
 }
 
-// isFull reports whether HDFS found no DataNode because none has room for a block, though some are alive.
+// isFull reports whether HDFS found no DataNode because no live one has space for a block.
 func (p *Place) isFull(ctx context.Context, says string) bool {
 	full := false
 	err := p.do(ctx, func(client *hdfs.Client) error {
@@ -80,7 +80,7 @@ func (p *Place) isFull(ctx context.Context, says string) bool {
 	return err == nil && full && !strings.Contains(says, "There are 0 datanode(s) running")
 }
 
-// explain says in words what an error of HDFS means, and what can be done about it.
+// explain adds to an error of HDFS what it means and how to fix it.
 func (p *Place) explain(ctx context.Context, what, path string, err error) error {
 	if err == nil {
 		return nil
@@ -89,46 +89,46 @@ func (p *Place) explain(ctx context.Context, what, path string, err error) error
 	class, says := exception(err)
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return advice.With(fmt.Errorf("%s: the user %s may not: %w", where, p.user, fs.ErrPermission),
-			fmt.Sprintf("have HDFS's superuser run: hdfs dfs -mkdir -p %[1]s && hdfs dfs -chown %[2]s %[1]s", p.root,
+		return advice.With(fmt.Errorf("%s: the user %s has no permission: %w", where, p.user, fs.ErrPermission),
+			fmt.Sprintf("run as HDFS's superuser: hdfs dfs -mkdir -p %[1]s && hdfs dfs -chown %[2]s %[1]s", p.root,
 				p.user))
 	case class == "SafeModeException":
 		return advice.With(place.Transient(fmt.Errorf("%s: %w", where, ErrSafeMode)),
-			"it leaves it by itself some time after a start; hdfs dfsadmin -safemode get says whether, and "+
+			"HDFS leaves it some time after its start; hdfs dfsadmin -safemode get shows the state, and "+
 				"-safemode leave ends it")
 	case strings.HasSuffix(class, "QuotaExceededException"):
 		return advice.With(fmt.Errorf("%s: %s: %w", where, says, syscall.ENOSPC),
-			"a folder above has a quota: hdfs dfs -count -q -h shows it, hdfs dfsadmin -clrSpaceQuota and "+
-				"-clrQuota take it away")
+			"a parent folder has a quota: hdfs dfs -count -q -h shows it, hdfs dfsadmin -clrSpaceQuota and "+
+				"-clrQuota remove it")
 	case class == "ParentNotDirectoryException":
-		return advice.With(fmt.Errorf("%s: a file is where a folder is wanted: %s", where, says),
-			"name another place, or move the file away")
+		return advice.With(fmt.Errorf("%s: a file has the name of a folder: %s", where, says),
+			"use another location, or rename the file")
 	case isFolderConflict(says):
-		return advice.With(fmt.Errorf("%s: a folder has that name", where), "name another place, or move the folder away")
+		return advice.With(fmt.Errorf("%s: a folder has that name", where), "use another location, or rename the folder")
 	case hasNoTarget(says) && p.isFull(ctx, says):
 		return advice.With(fmt.Errorf("%s: HDFS is full: %s: %w", where, says, syscall.ENOSPC),
-			"make room or add DataNodes; hdfs dfsadmin -report says which have how much")
+			"free some space or add DataNodes; hdfs dfsadmin -report shows the space on each")
 	case hasNoTarget(says):
-		return advice.With(place.Transient(fmt.Errorf("%s: no DataNode takes a block: %s", where, says)),
-			"hdfs dfsadmin -report says which DataNodes are alive")
+		return advice.With(place.Transient(fmt.Errorf("%s: no DataNode accepts a block: %s", where, says)),
+			"hdfs dfsadmin -report shows which DataNodes are alive")
 	case class != "":
 		return fmt.Errorf("%s: %s: %s", where, class, strings.TrimPrefix(says, class+": "))
 	}
 	return fmt.Errorf("%s: %w", where, err)
 }
 
-// unreachable says that no NameNode answers, and why that might be.
+// unreachable returns the error of a NameNode that does not respond, with possible reasons.
 func unreachable(addresses []string, err error) error {
-	err = fmt.Errorf("no NameNode answers at %s: %w", strings.Join(addresses, ", "), err)
+	err = fmt.Errorf("no NameNode responds at %s: %w", strings.Join(addresses, ", "), err)
 	switch text := err.Error(); {
 	case advice.Of(err) != "":
 		return err
 	case strings.Contains(text, "SIMPLE authentication is not enabled"), strings.Contains(text, "ERROR_UNAUTHORIZED"):
 		return advice.With(err,
-			"the cluster asks for Kerberos, and the configuration does not say so: name its folder by HADOOP_CONF_DIR")
+			"the cluster requires Kerberos, and the configuration does not have it: set HADOOP_CONF_DIR to its folder")
 	case strings.Contains(text, "safe mode"):
 		return place.Transient(err)
 	}
 	return advice.With(place.Transient(err),
-		"is the address that of fs.defaultFS in core-site.xml, and does HDFS run? kumo doctor hadoop looks")
+		"check fs.defaultFS in core-site.xml and that HDFS runs: kumo doctor hadoop")
 }

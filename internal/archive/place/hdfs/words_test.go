@@ -12,7 +12,7 @@ import (
 	"kumo/internal/base/advice"
 )
 
-// said is what a NameNode says.
+// said is an error reply of a NameNode.
 type said struct{ class, message string }
 
 func (s said) Error() string     { return "the call failed (" + s.class + ")" }
@@ -35,7 +35,7 @@ func TestWhatTheNameNodeSaysInWords(t *testing.T) {
 			"The DiskSpace quota of /crawls is exceeded\nat x"}, syscall.ENOSPC, "quota of /crawls", true},
 		{said{"java.lang.IllegalStateException", "java.lang.IllegalStateException: odd\n\tat x"}, nil,
 			"IllegalStateException: odd", false},
-		{&fs.PathError{Op: "create", Path: "/x", Err: fs.ErrPermission}, fs.ErrPermission, "the user ann may not",
+		{&fs.PathError{Op: "create", Path: "/x", Err: fs.ErrPermission}, fs.ErrPermission, "the user ann has no permission",
 			true},
 		{&fs.PathError{Op: "open", Path: "/x", Err: fs.ErrNotExist}, fs.ErrNotExist, "not exist", false},
 	} {

@@ -18,7 +18,7 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// Create begins a file. The context is that of Close, too, which writes it to HDFS.
+// Create starts a file. The context also applies to Close, which writes the file to HDFS.
 func (p *Place) Create(ctx context.Context, name string) (place.Writer, error) {
 	full, err := p.path(name)
 	if err != nil {
@@ -29,14 +29,14 @@ func (p *Place) Create(ctx context.Context, name string) (place.Writer, error) {
 	}), nil
 }
 
-// A content is what becomes a file.
+// A content is the content of a file to be written.
 type content struct {
 	data io.ReaderAt
 	size int64
-	sum  *[sha256.Size]byte // that it must have, and that is kept with it; nil: whatever it has
+	sum  *[sha256.Size]byte // expected digest, stored with the file; nil: any, and none is stored
 }
 
-// store writes a file until it is there, or until that is hopeless.
+// store writes a file, with retries until an error is permanent.
 func (p *Place) store(ctx context.Context, name string, data content) error {
 	begin := time.Now()
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
@@ -53,7 +53,7 @@ func (p *Place) store(ctx context.Context, name string, data content) error {
 	}
 }
 
-// attempt writes a file aside and gives it its name.
+// attempt writes a file under a temporary name and renames it.
 func (p *Place) attempt(ctx context.Context, name string, data content) error {
 	f, aside, err := p.createTemp(ctx, name, data.sum != nil)
 	if err != nil {
@@ -62,7 +62,7 @@ func (p *Place) attempt(ctx context.Context, name string, data content) error {
 	if err = fill(ctx, f, data); err == nil {
 		err = finish(ctx, f)
 	} else {
-		_ = f.Close() // its beats would go on; there is nothing to finish
+		_ = f.Close() // stops the lease renewal; there is nothing to finish
 	}
 	if err == nil && data.sum != nil {
 		err = p.setDigest(ctx, aside, hex.EncodeToString(data.sum[:]))
@@ -76,8 +76,8 @@ func (p *Place) attempt(ctx context.Context, name string, data content) error {
 	return err
 }
 
-// createTemp makes the file aside. It has another name each time, as an answer may be lost; but where one process alone
-// brings a file there, the same, in place of what one has left that was killed.
+// createTemp creates a temporary file. Its name is unique, because a response may be lost. If only one process writes
+// the file (alone), the name is fixed, and the file replaces that of a killed process.
 func (p *Place) createTemp(ctx context.Context, name string, alone bool) (f *hdfs.FileWriter, aside string, err error) {
 	dir, base := path.Split(name)
 	err = p.do(ctx, func(client *hdfs.Client) error {
@@ -100,10 +100,10 @@ func (p *Place) createTemp(ctx context.Context, name string, alone bool) (f *hdf
 	return f, aside, err
 }
 
-// errSource says that it is not HDFS which fails.
-var errSource = errors.New("what is to be written cannot be read")
+// errSource means that the source failed, not HDFS.
+var errSource = errors.New("cannot read the source file")
 
-// fill writes what there is.
+// fill writes the content.
 func fill(ctx context.Context, f *hdfs.FileWriter, c content) error {
 	in := io.NewSectionReader(c.data, 0, c.size)
 	buf, digest := make([]byte, min(1<<20, max(c.size, 1))), sha256.New()
@@ -132,7 +132,7 @@ func fill(ctx context.Context, f *hdfs.FileWriter, c content) error {
 	return nil
 }
 
-// finish closes a file, again where the NameNode has not yet heard of the last block from enough DataNodes.
+// finish closes a file. It retries if the NameNode has not yet received enough reports about the last block.
 func finish(ctx context.Context, f *hdfs.FileWriter) error {
 	begin := time.Now()
 	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
@@ -146,10 +146,10 @@ func finish(ctx context.Context, f *hdfs.FileWriter) error {
 	}
 }
 
-// discard removes a file aside, also when the caller has been told to stop. What is left of it is hidden, and goes with
-// its folder.
+// discard removes a temporary file, even if the context has ended. If that fails, the hidden file is removed with its
+// folder.
 func (p *Place) discard(ctx context.Context, aside string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dialTimeout)
 	defer cancel()
-	_ = p.remove(ctx, aside) // the error of the write is what counts
+	_ = p.remove(ctx, aside) // the error of the write is returned instead
 }

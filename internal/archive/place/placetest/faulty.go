@@ -11,55 +11,55 @@ import (
 	"kumo/internal/archive/place"
 )
 
-// ErrFault is what a faulty place says.
+// ErrFault is the error of a simulated fault.
 var ErrFault = place.Transient(errors.New("503 slow down"))
 
-// A Faulty place fails as stores do that are far away: it answers with an error, cuts what is written or read, keeps a
-// file and says that it has not, or keeps other bytes than it was given.
+// A Faulty location fails as remote stores do: it returns errors, cuts writes or reads, stores a file but reports an
+// error, or stores other bytes than it was given.
 type Faulty struct {
 	place.Place
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	dice   *rand.Rand
-	chance int   // of a fault, in a thousand
-	room   int64 // bytes that can still be written; negative: without limit
-	down   error // all fails with it; nil: it is up
+	chance int   // probability of a fault, in thousandths
+	room   int64 // remaining bytes that can be written; negative: no limit
+	down   error // error of all calls; nil: up
 	faults int
 }
 
-// NewFaulty makes a place faulty: so many of a thousand steps fail.
+// NewFaulty returns a faulty variant of p: chance steps in a thousand fail.
 func NewFaulty(p place.Place, dice *rand.Rand, chance int) *Faulty {
 	return &Faulty{Place: p, dice: dice, chance: chance, room: -1}
 }
 
-// SetChance sets how many of a thousand steps fail.
+// SetChance sets how many steps in a thousand fail.
 func (f *Faulty) SetChance(chance int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.chance = chance
 }
 
-// SetDown has all fail with an error, or, with nil, work again.
+// SetDown makes all calls fail with an error, or work again if it is nil.
 func (f *Faulty) SetDown(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.down = err
 }
 
-// SetRoom lets n more bytes be written; a negative n takes the limit away.
+// SetRoom limits further writes to n bytes; a negative n removes the limit.
 func (f *Faulty) SetRoom(n int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.room = n
 }
 
-// Faults is how many steps have failed by chance.
+// Faults returns the number of simulated faults.
 func (f *Faulty) Faults() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.faults
 }
 
-// step fails if the place is down, or chance has it so.
+// step fails if the location is down, or by chance.
 func (f *Faulty) step() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -73,7 +73,7 @@ func (f *Faulty) step() error {
 	return nil
 }
 
-// reserve takes room for n bytes.
+// reserve reserves space for n bytes.
 func (f *Faulty) reserve(n int) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -86,7 +86,7 @@ func (f *Faulty) reserve(n int) error {
 	return nil
 }
 
-// Open opens a file of which a part may be read.
+// Open opens a file that may be cut.
 func (f *Faulty) Open(ctx context.Context, name string, offset, length int64) (io.ReadCloser, error) {
 	if err := f.step(); err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func (r *faultyReader) Read(p []byte) (int, error) {
 	return r.ReadCloser.Read(p)
 }
 
-// Create begins a file that may not come to be, or not as it was written.
+// Create starts a file that may fail to appear, or have other bytes.
 func (f *Faulty) Create(ctx context.Context, name string) (place.Writer, error) {
 	if err := f.step(); err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func (w *faultyWriter) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	if err := w.f.step(); err != nil {
-		if w.f.oneIn(3) == 0 && len(p) > 0 { // and nobody is told
+		if w.f.oneIn(3) == 0 && len(p) > 0 { // without an error
 			q := append([]byte(nil), p...)
 			q[w.f.oneIn(len(q))] ^= 1
 			return w.Writer.Write(q)
@@ -151,7 +151,7 @@ func (w *faultyWriter) Close() error {
 	if closed := w.Writer.Close(); closed != nil {
 		return closed
 	}
-	return err // or it is there, and the answer was lost
+	return err // or it exists, and the response was lost
 }
 
 func (f *Faulty) oneIn(n int) int {
@@ -168,7 +168,7 @@ func (f *Faulty) List(ctx context.Context, dir string) ([]place.Info, error) {
 	return f.Place.List(ctx, dir)
 }
 
-// Stat says what a name stands for.
+// Stat describes a file or folder.
 func (f *Faulty) Stat(ctx context.Context, name string) (place.Info, error) {
 	if err := f.step(); err != nil {
 		return place.Info{}, err

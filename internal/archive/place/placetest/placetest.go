@@ -16,21 +16,21 @@ import (
 	"kumo/internal/archive/place"
 )
 
-// Run tests a place. open is called once for each test and returns an empty place.
+// Run tests a location. open is called once for each test and returns an empty location.
 func Run(t *testing.T, open func(t *testing.T) place.Place) {
 	for name, test := range map[string]func(*testing.T, place.Place){
-		"a file appears when it is closed, whole": appears,
-		"what is aborted does not appear":         aborts,
-		"ranges":                                  ranges,
-		"a file replaces another":                 replaces,
-		"folders are listed in order":             lists,
-		"a file that is not there":                missing,
-		"rename":                                  renames,
-		"remove":                                  removes,
-		"names":                                   names,
-		"walk":                                    walks,
-		"many at once":                            manyAtOnce,
-		"locks":                                   locks,
+		"a file appears when it is closed": appears,
+		"an aborted file does not appear":  aborts,
+		"ranges":                           ranges,
+		"a file replaces another":          replaces,
+		"folders are listed in order":      lists,
+		"a missing file":                   missing,
+		"rename":                           renames,
+		"remove":                           removes,
+		"names":                            names,
+		"walk":                             walks,
+		"many at once":                     manyAtOnce,
+		"locks":                            locks,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })
 	}
@@ -98,7 +98,7 @@ func appears(t *testing.T, p place.Place) {
 	}
 	w.Abort() // does nothing
 	if got := get(t, p, name); got != string(want) {
-		t.Errorf("%d bytes came back of %d, or others", len(got), len(want))
+		t.Errorf("read %d bytes of %d, or different ones", len(got), len(want))
 	}
 	info, err := p.Stat(t.Context(), name)
 	if err != nil || info.Size != int64(len(want)) || info.Name != "part-00000" || info.IsDir {

@@ -13,22 +13,22 @@ import (
 	"kumo/internal/archive/place"
 )
 
-// RunUploads tests that a place takes files which are whole elsewhere. open is called once for each test and returns an
-// empty place; sizes are those of files that it takes in different ways.
+// RunUploads tests a location's uploads. open is called once for each test and returns an empty location; sizes are
+// file sizes that the location handles differently.
 func RunUploads(t *testing.T, open func(t *testing.T) place.Place, sizes ...int) {
 	for name, test := range map[string]func(*testing.T, place.Place, []int){
-		"a file is there, whole":               uploads,
-		"another digest is no file":            uploadsOther,
-		"a file that is too short":             uploadsShort,
-		"what is cut off goes on":              uploadsGoOn,
-		"what was stopped does not appear":     uploadsStopped,
-		"another file in place of what is cut": uploadsAnother,
+		"an uploaded file":                         uploads,
+		"a wrong digest":                           uploadsOther,
+		"a short file":                             uploadsShort,
+		"an interrupted upload continues":          uploadsGoOn,
+		"a stopped upload does not appear":         uploadsStopped,
+		"another file after an interrupted upload": uploadsAnother,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open(t), sizes) })
 	}
 }
 
-// RandomBytes are bytes that a seed makes.
+// RandomBytes returns pseudorandom bytes from a seed.
 func RandomBytes(seed uint64, size int) []byte {
 	b := make([]byte, size)
 	_, _ = rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8)}).Read(b) // never fails
@@ -43,7 +43,7 @@ func upload(t *testing.T, p place.Place, name string, data []byte, src io.Reader
 	return place.Upload(t.Context(), p, name, src, int64(len(data)), sha256.Sum256(data))
 }
 
-// checkFile checks that a file has the data, in all that a place says of it.
+// checkFile checks the data and all metadata of a file.
 func checkFile(t *testing.T, p place.Place, name string, data []byte) {
 	t.Helper()
 	got, err := place.ReadFile(t.Context(), p, name)
@@ -64,7 +64,7 @@ func absent(t *testing.T, p place.Place, name string) {
 
 func uploads(t *testing.T, p place.Place, sizes []int) {
 	for _, size := range append(sizes, 0, 1) {
-		for _, seed := range []uint64{1, 1, 2} { // anew, again, and another in its place
+		for _, seed := range []uint64{1, 1, 2} { // first, again, and another file
 			data := RandomBytes(seed, size)
 			if err := upload(t, p, "d/f", data, nil); err != nil {
 				t.Fatalf("%d bytes: %v", size, err)
@@ -105,7 +105,7 @@ func uploadsShort(t *testing.T, p place.Place, sizes []int) {
 	}
 }
 
-// A breaking source fails at a byte.
+// A failingReader fails at an offset.
 type failingReader struct {
 	io.ReaderAt
 	at int64
@@ -143,7 +143,7 @@ func uploadsGoOn(t *testing.T, p place.Place, sizes []int) {
 	}
 }
 
-// A stopping source has its context cancelled at a byte.
+// A cancelingReader cancels its context at an offset.
 type cancelingReader struct {
 	io.ReaderAt
 	at     int64
@@ -174,8 +174,17 @@ func uploadsStopped(t *testing.T, p place.Place, sizes []int) {
 func uploadsAnother(t *testing.T, p place.Place, sizes []int) {
 	for _, size := range sizes {
 		first, second := RandomBytes(7, size), RandomBytes(8, size)
-		copy(second, first[:size/2]) // they begin the same way
-		if err := upload(t, p, "f", first, &failingReader{bytes.NewReader(first), int64(size - 1)}); !errors.Is(err, errBroken) {
+		copy(second, first[:size/2]) // both begin with the same bytes
+		if err := upload(
+			t,
+			p,
+			"f",
+			first,
+			&failingReader{bytes.NewReader(first), int64(size - 1)},
+		); !errors.Is(
+			err,
+			errBroken,
+		) {
 			t.Errorf("%d bytes: the error is %v", size, err)
 		}
 		if err := upload(t, p, "f", second, nil); err != nil {
@@ -183,7 +192,7 @@ func uploadsAnother(t *testing.T, p place.Place, sizes []int) {
 			continue
 		}
 		checkFile(t, p, "f", second)
-		if err := upload(t, p, "f", second, nil); err != nil { // which may find it there
+		if err := upload(t, p, "f", second, nil); err != nil { // it may exist already
 			t.Error(err)
 		}
 		checkFile(t, p, "f", second)

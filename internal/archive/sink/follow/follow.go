@@ -32,36 +32,37 @@ import (
 	"kumo/internal/state/store"
 )
 
-// A Config says what is followed, and where it goes.
+// A Config configures a Follower.
 type Config struct {
 	Dir  string // the crawl's folder
 	Disk vfs.FS
-	Name string // the sink's, for people and for the note: without its password
-	// Open reaches the sink.
+	Name string // name of the sink, for messages and the position file; has no password
+	// Open connects to the sink.
 	Open func(context.Context) (sink.Sink, error)
 	Now  func() time.Time
-	Wait func(context.Context, time.Duration) error // returns after a time, or with the context's error
-	// how long a sink that takes nothing is waited for once the crawl is over
+	Wait func(context.Context, time.Duration) error // waits, or returns the context's error
+	// Patience is how long an unavailable sink is retried after the crawl has ended.
 	Patience time.Duration
-	// PositionFile is the file that says how far the sink is; "": one in the crawl's state.
+	// PositionFile is the file with the sink's position; "": one in the crawl's state.
 	PositionFile string
-	// ResumeCommand is the command that sends what waits once the crawl is over, but for the folder; "": kumo export.
+	// ResumeCommand is the command, without the folder, that sends the remaining records after the crawl; "": kumo
+	// export.
 	ResumeCommand string
-	// BatchDelay is how long records are waited for until they are sent together; 0: half a second.
+	// BatchDelay is how long records are collected before they are sent; 0: half a second.
 	BatchDelay time.Duration
-	// OnRestart is called before all records are sent from the first on; nil: nothing is to be done.
+	// OnRestart is called before all records are sent again from the first; may be nil.
 	OnRestart func() error
-	// Lock keeps others from sending to the sink at the same time, from Begin to the end of Run. nil: nothing does.
+	// Lock prevents other processes from sending to the sink, from Begin to the end of Run. nil: no lock.
 	Lock func() (io.Closer, error)
-	// ID is what the sink has that was sent to from the first record on, and no other: a note counts for that alone. "" is
-	// none. nil: notes count for any.
+	// ID returns a unique ID of the sink's current content, "" if there is none. A saved position is valid only for the
+	// same ID. nil: positions are always valid.
 	ID func() (string, error)
-	// OnFailure and Works are told when the sink begins not to take records, and when it takes them again.
+	// OnFailure and OnRecovery are called when the sink becomes unavailable, and when it is available again.
 	OnFailure  func(err error)
 	OnRecovery func()
 }
 
-// The files that are followed.
+// Indexes of the files that are read.
 const (
 	pages = iota
 	texts
@@ -74,37 +75,37 @@ type lengths [len(names)]int64
 
 var _ store.Store = (*Follower)(nil)
 
-// A Follower sends a crawl's records to a sink. Its methods as a store are the engine's, as those of the other stores.
+// A Follower sends a crawl's records to a sink. Only the engine calls its methods as a store, as those of other stores.
 type Follower struct {
 	cfg    Config
-	put    atomic.Int64 // lines that pages.jsonl got in this run
-	done   atomic.Int64 // lines that the sink needs no more
-	before atomic.Int64 // lines that waited when the run began
+	put    atomic.Int64 // lines added to pages.jsonl in this run
+	done   atomic.Int64 // lines processed
+	before atomic.Int64 // lines that were pending at the start of the run
 
-	// recordOf this run
+	// Figures of this run.
 	sent, bytes       atomic.Int64 // records
 	failures, retries atomic.Int64 // tries
 
-	marked lengths // at the last Mark; the engine's
+	marked lengths // lengths at the last Mark; used only by the engine
 
 	mu      sync.Mutex
 	durable lengths
 	over    bool
-	failure string        // it does not take records; "" if it does
-	oldest  time.Time     // visit that is to be sent; zero: it is not known
-	wake    chan struct{} // has something when there is more to send, or the crawl is over
+	failure string        // why the sink is unavailable; "" if it is available
+	oldest  time.Time     // visit of the first pending record; zero: unknown
+	wake    chan struct{} // has an element if there are new records or the crawl has ended
 
-	lock io.Closer // nil: nothing is
-	sink sink.Sink // nil: it is to be reached
+	lock io.Closer // nil: not locked
+	sink sink.Sink // nil: not connected
 	reader
 }
 
-// New makes a follower. It is put behind all other stores of the crawl.
+// New returns a follower. It must come after all other stores of the crawl.
 func New(cfg Config) *Follower {
 	return &Follower{cfg: cfg, wake: make(chan struct{}, 1)}
 }
 
-// Put is Store's: only a count.
+// Put implements store.Store. It only counts.
 func (f *Follower) Put(rec *page.Record) error {
 	if rec.Response != nil && !rec.Robots {
 		f.put.Add(1)
@@ -112,10 +113,11 @@ func (f *Follower) Put(rec *page.Record) error {
 	return nil
 }
 
-// PutSkip is Store's.
+// PutSkip implements store.Store.
 func (f *Follower) PutSkip(*page.Skip) error { return nil }
 
-// Mark is Store's: the files have whole records only now. It has none of its own.
+// Mark implements store.Store. It records the lengths of the files, which have whole records only now, and returns no
+// marks.
 func (f *Follower) Mark() ([]store.Mark, error) {
 	for i, name := range names {
 		size, err := f.cfg.Disk.Size(filepath.Join(f.cfg.Dir, name))
@@ -127,10 +129,10 @@ func (f *Follower) Mark() ([]store.Mark, error) {
 	return nil, nil
 }
 
-// Sync is Store's.
+// Sync implements store.Store.
 func (f *Follower) Sync() error { return nil }
 
-// Finalize is Store's: the journal has what was marked.
+// Finalize implements store.Store: the journal includes the lengths of the last Mark.
 func (f *Follower) Finalize() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -139,10 +141,10 @@ func (f *Follower) Finalize() error {
 	return nil
 }
 
-// Close is Store's.
+// Close implements store.Store.
 func (f *Follower) Close() error { return nil }
 
-// End says that the crawl is over: what is there is all there is.
+// End marks the end of the crawl: no more records follow.
 func (f *Follower) End() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -163,7 +165,7 @@ func (f *Follower) status() (upTo lengths, over bool) {
 	return f.durable, f.over
 }
 
-// Status says how far the sink is. Waiting is about right.
+// Status returns the figures of the sink. Waiting is approximate.
 func (f *Follower) Status() stats.Sink {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -175,15 +177,15 @@ func (f *Follower) Status() stats.Sink {
 	return s
 }
 
-// An BacklogError is a sink that has not taken all.
+// A BacklogError means that a sink has not received all records.
 type BacklogError struct {
 	stats.Sink
-	rest string // the command that sends the rest, beside the one that crawls
+	rest string // another command that sends the rest
 	err  error
 }
 
 func (e *BacklogError) Error() string {
-	return fmt.Sprintf("%d records wait for %s: %v", e.Waiting, e.Sink.Sink, e.err)
+	return fmt.Sprintf("%d records are not sent to %s: %v", e.Waiting, e.Sink.Sink, e.err)
 }
 
 func (e *BacklogError) Unwrap() error { return e.err }
@@ -191,11 +193,11 @@ func (e *BacklogError) Unwrap() error { return e.err }
 const (
 	firstPause        = 250 * time.Millisecond
 	longestPause      = 30 * time.Second
-	defaultBatchDelay = 500 * time.Millisecond // until what came is sent, so that batches are not small
+	defaultBatchDelay = 500 * time.Millisecond // collects records, so that batches are not small
 )
 
-// Run sends until End was called and the sink has all, or takes nothing any more (an [BacklogError]), or ctx ends. Begin
-// comes before.
+// Run sends records until one of these: End was called and the sink has all records; the sink is unavailable for too
+// long (a [BacklogError]); ctx ends. Begin must be called first.
 func (f *Follower) Run(ctx context.Context) (err error) {
 	defer func() {
 		if f.sink != nil {
@@ -203,7 +205,7 @@ func (f *Follower) Run(ctx context.Context) (err error) {
 		}
 		err = errors.Join(err, f.savePosition(), f.reader.close(), f.unlock())
 	}()
-	var since time.Time // from when on it may be waited for: of the last success, or of the crawl's end
+	var since time.Time // start of Patience: the last success or the end of the crawl
 	for pause := firstPause; ; {
 		upTo, over := f.status()
 		if over && since.IsZero() {
@@ -237,7 +239,7 @@ func (f *Follower) Run(ctx context.Context) (err error) {
 				since = f.cfg.Now()
 			}
 		case over:
-			// none waits, of those neither that were put before Begin, and counted twice
+			// Nothing is pending. Records put before Begin were counted twice.
 			f.before.Store(f.done.Load() - f.put.Load())
 			return nil
 		default:
@@ -247,13 +249,13 @@ func (f *Follower) Run(ctx context.Context) (err error) {
 			case <-ctx.Done():
 			}
 			if _, over := f.status(); !over && ctx.Err() == nil {
-				_ = f.cfg.Wait(ctx, cmp.Or(f.cfg.BatchDelay, defaultBatchDelay)) // the context's end is seen above
+				_ = f.cfg.Wait(ctx, cmp.Or(f.cfg.BatchDelay, defaultBatchDelay)) // the loop checks ctx
 			}
 		}
 	}
 }
 
-// backlogError is the error of a sink that has not taken all; nil if none waits.
+// backlogError returns the error of a sink that has not received all records; nil if nothing is pending.
 func (f *Follower) backlogError(err error) error {
 	s := f.Status()
 	if s.Waiting == 0 && errors.Is(err, context.Canceled) {
@@ -283,13 +285,13 @@ func (f *Follower) setWorking() {
 	}
 }
 
-// A sinkError is the sink's, and may be over later, whatever it is: somebody may mend it while the crawl goes on.
+// A sinkError is an error of the sink. It is always retried, because it may be fixed while the crawl runs.
 type sinkError struct{ err error }
 
 func (e *sinkError) Error() string { return e.err.Error() }
 func (e *sinkError) Unwrap() error { return e.err }
 
-// step sends a batch, if there is something to send.
+// step sends a batch, if records are pending.
 func (f *Follower) step(ctx context.Context, upTo lengths, over bool) (more bool, err error) {
 	if f.at.Lengths[pages] >= upTo[pages] {
 		f.dropUnmatched(upTo)
@@ -333,33 +335,33 @@ func (f *Follower) step(ctx context.Context, upTo lengths, over bool) (more bool
 	return true, f.maybeSavePosition()
 }
 
-// setOldest notes the visit of the first record that is to be sent.
+// setOldest sets the visit time of the first pending record.
 func (f *Follower) setOldest(first time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.oldest = first
 }
 
-// maybeSavePosition keeps the position, once a second at most.
+// maybeSavePosition saves the position, at most once a second.
 func (f *Follower) maybeSavePosition() error {
 	now := f.cfg.Now()
 	if now.Sub(f.savedAt) < time.Second {
 		return nil
 	}
 	f.savedAt = now
-	if err := f.savePosition(); !vfs.IsFull(err) { // Run's last one says so
+	if err := f.savePosition(); !vfs.IsFull(err) { // Run's last save returns such an error
 		return err
 	}
 	return nil
 }
 
-// A position is how far the sink has a crawl's files, as it is noted.
+// A position is how far the sink has received the crawl's files, as it is saved.
 type position struct {
 	Sink    string
 	Lengths lengths
-	Behind  string   // what lies before the position in pages.jsonl, to see whether that is the same file
-	Without []string `json:",omitempty"` // files that were not there
-	ID      string   `json:",omitempty"` // the sink's own
+	Behind  string   // bytes of pages.jsonl before the position, to detect another file
+	Without []string `json:",omitempty"` // files that did not exist
+	ID      string   `json:",omitempty"` // ID of the sink's content
 }
 
 func (f *Follower) positionFile() string {
@@ -370,8 +372,8 @@ func (f *Follower) positionFile() string {
 	return filepath.Join(f.cfg.Dir, "state", "sinks", "crawl-"+hex.EncodeToString(sum[:8])+".json")
 }
 
-// Begin reads how far the sink was, and counts what waits. It is called once the crawl's folder is open, before the
-// crawl goes on.
+// Begin loads the position, and counts pending records. It is called after the crawl's folder is opened and before the
+// crawl continues.
 func (f *Follower) Begin() (err error) {
 	if f.cfg.Lock != nil {
 		if f.lock, err = f.cfg.Lock(); err != nil {
@@ -379,7 +381,7 @@ func (f *Follower) Begin() (err error) {
 		}
 	}
 	if err := f.load(); err != nil {
-		return errors.Join(fmt.Errorf("read what waits for %s: %w", f.cfg.Name, err), f.reader.close(), f.unlock())
+		return errors.Join(fmt.Errorf("read records for %s: %w", f.cfg.Name, err), f.reader.close(), f.unlock())
 	}
 	return nil
 }
@@ -392,7 +394,7 @@ func (f *Follower) unlock() error {
 	return held.Close()
 }
 
-// WaitForData waits until a crawl has told it that there is something in its files; false if it is over without.
+// WaitForData waits until the crawl has written records; it returns false if the crawl has ended without.
 func (f *Follower) WaitForData(ctx context.Context) bool {
 	for {
 		select {
@@ -407,7 +409,7 @@ func (f *Follower) WaitForData(ctx context.Context) bool {
 	}
 }
 
-// FollowStatic has it follow files in which nothing is written, as they are.
+// FollowStatic reads the files as they are, if no crawl writes to them.
 func (f *Follower) FollowStatic() error {
 	if _, err := f.Mark(); err != nil {
 		return err
@@ -415,7 +417,7 @@ func (f *Follower) FollowStatic() error {
 	return f.Finalize()
 }
 
-// restart begins again with the first record.
+// restart starts over with the first record.
 func (f *Follower) restart() error {
 	closed := f.sink
 	f.sink = nil
@@ -467,7 +469,7 @@ func (f *Follower) load() error {
 	return err
 }
 
-// matchesFiles reports whether a position is one of the files that are there: not of a crawl that was begun anew, or repaired.
+// matchesFiles reports whether a position belongs to the existing files: the crawl may have been restarted or repaired.
 func (f *Follower) matchesFiles(p position) bool {
 	for i, name := range names {
 		size, err := f.cfg.Disk.Size(filepath.Join(f.cfg.Dir, name))
@@ -479,7 +481,7 @@ func (f *Follower) matchesFiles(p position) bool {
 	return err == nil && behind == p.Behind
 }
 
-// matchesSink reports whether a position is that of the sink that is there.
+// matchesSink reports whether a position belongs to the sink's current content.
 func (f *Follower) matchesSink(p position) (bool, error) {
 	if f.cfg.ID == nil {
 		return true, nil
@@ -488,8 +490,8 @@ func (f *Follower) matchesSink(p position) (bool, error) {
 	return err == nil && id != "" && id == p.ID, err
 }
 
-// hasNewFiles reports whether pages that were sent before a position have texts or fields now that they had not: the crawl
-// was told only later to have any, and has made them of all pages since, in the order of these. All is sent again then.
+// hasNewFiles reports whether pages before a position now have texts or fields that did not exist when they were sent.
+// The crawl creates them for all earlier pages if they are enabled later. All records are then sent again.
 func (f *Follower) hasNewFiles(p position) bool {
 	return p.Lengths[pages] > 0 && slices.ContainsFunc(p.Without, func(name string) bool {
 		size, err := f.cfg.Disk.Size(filepath.Join(f.cfg.Dir, name))
@@ -497,7 +499,7 @@ func (f *Follower) hasNewFiles(p position) bool {
 	})
 }
 
-// missingFiles are the files that are not there.
+// missingFiles returns the names of the files that do not exist.
 func (f *Follower) missingFiles() (all []string) {
 	for _, i := range []int{texts, fields} {
 		if _, err := f.cfg.Disk.Size(filepath.Join(f.cfg.Dir, names[i])); errors.Is(err, fs.ErrNotExist) {
@@ -507,7 +509,7 @@ func (f *Follower) missingFiles() (all []string) {
 	return all
 }
 
-// savePosition keeps the position.
+// savePosition saves the position.
 func (f *Follower) savePosition() error {
 	p, err := f.position()
 	if err != nil {
@@ -536,20 +538,20 @@ func (f *Follower) savePosition() error {
 	return nil
 }
 
-// Advise says what is to be done about a sink that has not taken all.
+// Advise adds advice to the error of a sink that has not received all records.
 func Advise(err error, dir string) error {
 	e, is := errors.AsType[*BacklogError](err)
 	if !is {
 		return err
 	}
-	do := fmt.Sprintf("the same command sends the rest, as does %s %s", e.rest, dir)
+	do := fmt.Sprintf("the same command sends the rest, or run: %s %s", e.rest, dir)
 	if was := advice.Of(e.err); was != "" {
 		do = was + "\n" + do
 	}
 	return advice.With(err, do)
 }
 
-// countLines counts the lines of pages.jsonl behind the position.
+// countLines counts the lines of pages.jsonl after the position.
 func (f *Follower) countLines() (n int64, err error) {
 	size, err := f.cfg.Disk.Size(filepath.Join(f.cfg.Dir, names[pages]))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -23,7 +23,7 @@ import (
 	"kumo/internal/state/store/storetest"
 )
 
-// A crawl writes records as an engine does: many at once, and commits now and then.
+// A crawl writes records as the engine does: several at once, with commits in between.
 type crawl struct {
 	t      *testing.T
 	dir    string
@@ -50,7 +50,7 @@ func (c *crawl) open(f *Follower, marks []store.Mark) {
 	}
 }
 
-// bases are what records are made of, which differ where it matters: making one takes long under the race detector.
+// bases are prototypes of records, which are slow to build under the race detector.
 var bases = sync.OnceValue(func() (all [20]*page.Record) {
 	for i := range all {
 		all[i] = storetest.Record(i)
@@ -58,7 +58,7 @@ var bases = sync.OnceValue(func() (all [20]*page.Record) {
 	return all
 })
 
-// rec is the n-th record: some have a text, some fields, some are of no good answer.
+// rec returns the n-th record: some have a text, some have fields, some have no good response.
 func rec(n int) *page.Record {
 	all := bases()
 	base := *all[n%len(all)]
@@ -127,7 +127,7 @@ func follower(dir string, to *sinktest.Memory) *Follower {
 		Open: func(context.Context) (sink.Sink, error) { return to, nil }})
 }
 
-// has checks that a sink has the first n records, whole.
+// has checks that a sink has the first n records, complete.
 func has(t *testing.T, m *sinktest.Memory, n int) {
 	t.Helper()
 	all := m.Records()
@@ -167,7 +167,7 @@ func TestAllIsSentWhileACrawlGoesOn(t *testing.T) {
 			c.commit()
 			time.Sleep(100 * time.Millisecond)
 		}
-		c.put(100) // what the journal does not have is not sent
+		c.put(100) // not in the journal, so not sent
 		time.Sleep(time.Minute)
 		has(t, m, 3000)
 		if s := f.Status(); s.Sent != 2400 || s.Waiting != 100 || s.Why != "" {
@@ -190,7 +190,7 @@ func TestASinkThatIsDown(t *testing.T) {
 		f := follower(c.dir, m)
 		failed, works := 0, 0
 		f.cfg.OnFailure, f.cfg.OnRecovery = func(error) { failed++ }, func() { works++ }
-		f.cfg.Now = func() time.Time { return time.Now().AddDate(30, 0, 0) } // behind the records
+		f.cfg.Now = func() time.Time { return time.Now().AddDate(30, 0, 0) } // after the records
 		c.open(f, nil)
 		var ended error
 		var run sync.WaitGroup
@@ -226,7 +226,7 @@ func TestASinkThatIsDown(t *testing.T) {
 			t.Error(do)
 		}
 		c.close()
-		// the same command
+		// The same command is run again.
 		m.SetDown(nil)
 		puts := m.Puts
 		f = follower(c.dir, m)
@@ -241,7 +241,7 @@ func TestASinkThatIsDown(t *testing.T) {
 	})
 }
 
-// A sink that has lost what it had is sent all again, and whoever wants to clear up before is told.
+// After a sink has lost its content, all records are sent again, and OnRestart is called first.
 func TestASinkThatHasLostAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, losing, anew := &sinktest.Memory{}, &forgetful{}, 0
@@ -272,7 +272,7 @@ func TestASinkThatHasLostAll(t *testing.T) {
 	})
 }
 
-// Who begins when the crawl has put records already has sent all in the end, and says so.
+// A follower that starts after the crawl has put records sends all of them and reports that.
 func TestBegunLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &sinktest.Memory{}
@@ -295,7 +295,7 @@ func TestBegunLate(t *testing.T) {
 	})
 }
 
-// A note counts for the sink of which it was made: another, or one that is there anew when it is reached, is sent all.
+// A position is valid only for the same sink: another one, or a recreated one, gets all records.
 func TestNoteOfAnotherSink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, id := &sinktest.Memory{}, "a"
@@ -331,7 +331,7 @@ func TestNoteOfAnotherSink(t *testing.T) {
 	})
 }
 
-// forgetful is a sink that once loses what it has.
+// forgetful is a sink that loses its content once.
 type forgetful struct {
 	*sinktest.Memory
 	after int
@@ -345,8 +345,7 @@ func (f *forgetful) Put(ctx context.Context, batch []sink.Record) error {
 	return f.Memory.Put(ctx, batch)
 }
 
-// A process that ends at any time, with the sink and the files as far as they are, sends the rest when it is started
-// again.
+// A process that ends at any time sends the rest after a restart.
 func TestCrashes(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -361,19 +360,19 @@ func TestCrashes(t *testing.T) {
 			c.open(f, marks)
 			ctx, crash := context.WithCancel(t.Context())
 			var run sync.WaitGroup
-			run.Go(func() { _ = f.Run(ctx) }) // it was ended
+			run.Go(func() { _ = f.Run(ctx) }) // interrupted
 			for range 1 + dice.IntN(4) {
 				c.put(5 * (1 + dice.IntN(120)))
 				marks = c.commit()
 				time.Sleep(time.Duration(dice.IntN(2000)) * time.Millisecond)
 			}
 			whole := c.n
-			c.put(5 * dice.IntN(100)) // which the crash loses
+			c.put(5 * dice.IntN(100)) // lost in the crash
 			crash()
 			run.Wait()
 			c.close()
 			c.n = whole
-			if dice.IntN(3) == 0 { // the note, too, may be an old one
+			if dice.IntN(3) == 0 { // the position may also be an old one
 				_ = os.RemoveAll(filepath.Join(c.dir, "state"))
 			}
 		})
@@ -389,7 +388,7 @@ func TestCrashes(t *testing.T) {
 	c.close()
 }
 
-// A crawl that was begun anew is sent from its beginning, although a note of the one before is there.
+// A crawl that starts over is sent from its beginning, although there is a position of the previous one.
 func TestAnotherCrawl(t *testing.T) {
 	m := &sinktest.Memory{}
 	c := &crawl{t: t, dir: t.TempDir()}
@@ -428,7 +427,7 @@ func TestLinesThatAreNone(t *testing.T) {
 	}
 }
 
-// Texts of pages that were sent before, with which a position may begin, do not take the place of those that come.
+// Texts of pages sent before, which a position may begin with, do not replace those of later pages.
 func TestTextsOfPagesThatWereSentHideNone(t *testing.T) {
 	const orphans, all = 10, 4 * sink.BatchRecords
 	dir, at := t.TempDir(), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -449,7 +448,7 @@ func TestTextsOfPagesThatWereSentHideNone(t *testing.T) {
 	upTo := lengths{pages: int64(lines.Len()), texts: int64(text.Len())}
 	var from position
 	for got := 0; got < all; {
-		r := newReader(vfs.OS, dir) // as after each restart
+		r := newReader(vfs.OS, dir) // as after a restart
 		r.ahead[texts].limit = sink.BatchRecords + 5*orphans
 		r.resumeAt(from)
 		batch, next, _, err := r.read(upTo)
@@ -473,8 +472,8 @@ func TestTextsOfPagesThatWereSentHideNone(t *testing.T) {
 	}
 }
 
-// A crawl that is told only later to have texts makes them of all its pages, in their order, before it goes on. Then
-// all records are sent again: those that the sink has, and those that wait, have them as those of an export.
+// If texts are enabled later, the crawl first creates them for all its pages, in order. Then all records are sent again
+// with their texts, as in an export.
 func TestTextsThatCameLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const sent, all = 3000, 5000
@@ -487,7 +486,7 @@ func TestTextsThatCameLater(t *testing.T) {
 				}
 			}
 		}
-		// marks is what a commit leaves of a store.
+		// marks commits the stores.
 		marks := func(stores ...store.Store) (all []store.Mark) {
 			for _, s := range stores {
 				m, err := s.Mark()
@@ -516,7 +515,7 @@ func TestTextsThatCameLater(t *testing.T) {
 		if err := run(first, time.Minute); err != nil || m.Records()[rec(0).URL].Text != "" {
 			t.Fatalf("%v; %+v", err, m.Records()[rec(0).URL])
 		}
-		// the sink is away while the crawl goes on, and while texts and fields are asked for
+		// The sink is down while the crawl continues and texts and fields are enabled.
 		m.SetDown(errors.New("no route"))
 		second := follower(dir, m)
 		if err := second.Begin(); err != nil {

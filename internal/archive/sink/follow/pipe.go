@@ -12,7 +12,7 @@ import (
 
 var _ store.Store = (*Pipe)(nil)
 
-// A Pipe is a store that is a sink, for a crawl that keeps nothing: each record is put when its page is done, once.
+// A Pipe is a store that sends each record to a sink once, when its page is done. It is for crawls without files.
 type Pipe struct {
 	mu     sync.Mutex
 	to     sink.Sink
@@ -20,10 +20,10 @@ type Pipe struct {
 	over   bool
 }
 
-// NewPipe returns a store that puts records into a sink. With the first error that is over, and failed is told.
+// NewPipe returns a store that puts records into a sink. After the first error it sends nothing more, and calls failed.
 func NewPipe(to sink.Sink, failed func(error)) *Pipe { return &Pipe{to: to, failed: failed} }
 
-// Put is Store's. Records have no line where pages.jsonl has none.
+// Put implements store.Store. Records have no line, because there is no pages.jsonl.
 func (p *Pipe) Put(rec *page.Record) error {
 	if rec.Response == nil || rec.Robots {
 		return nil
@@ -41,22 +41,22 @@ func (p *Pipe) Put(rec *page.Record) error {
 	return nil
 }
 
-// PutSkip is Store's.
+// PutSkip implements store.Store.
 func (p *Pipe) PutSkip(*page.Skip) error { return nil }
 
-// Mark is Store's.
+// Mark implements store.Store.
 func (p *Pipe) Mark() ([]store.Mark, error) { return nil, nil }
 
-// Sync is Store's.
+// Sync implements store.Store.
 func (p *Pipe) Sync() error { return nil }
 
-// Finalize is Store's.
+// Finalize implements store.Store.
 func (p *Pipe) Finalize() error { return nil }
 
-// Close is Store's.
+// Close implements store.Store.
 func (p *Pipe) Close() error { return nil }
 
-// recordOf is what a sink is told of a record.
+// recordOf converts a crawl's record.
 func recordOf(rec *page.Record) sink.Record {
 	read := rec.Page
 	if read == nil {

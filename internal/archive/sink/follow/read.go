@@ -22,30 +22,30 @@ import (
 	"kumo/internal/state/store/jsonl"
 )
 
-// A reader makes records of a crawl's files. A page's text and fields are put within one batch of the journal with its
-// line in pages.jsonl, but not at the same place among others': so of the lines of text.jsonl and fields.jsonl that
-// come next it is known where they lie, more of them than pages can be put in one batch.
+// A reader builds records from a crawl's files. The lines of a page in pages.jsonl, text.jsonl and fields.jsonl are
+// written within one batch of the journal, but not in the same order. The reader therefore looks ahead in text.jsonl
+// and fields.jsonl, by more lines than a batch can have.
 type reader struct {
 	disk    vfs.FS
 	dir     string
-	files   [len(names)]vfs.ReaderAt // nil: it is not open
+	files   [len(names)]vfs.ReaderAt // nil: not open
 	ahead   [len(names)]lookahead    // of texts and fields
-	used    [len(names)][]uint64     // of the batch: what to forget once it is there
+	used    [len(names)][]uint64     // of the current batch: entries to drop after it is sent
 	at      position
-	saved   position // as it is noted
+	saved   position // last saved position
 	savedAt time.Time
 }
 
-const defaultWindow = 1 << 16 // lines that are looked ahead
+const defaultWindow = 1 << 16 // lines to look ahead
 
-// A lookahead is where the next lines of a file lie, by what they are of.
+// A lookahead has the locations of the next lines of a file, by page.
 type lookahead struct {
-	limit int   // lines that it has
-	read  int64 // up to here
+	limit int   // maximum number of lines
+	read  int64 // offset up to which the file was scanned
 	lines map[uint64][]span
 	count int
-	seen  int64 // lines that were read
-	used  int64 // of these the last that belongs to a page that was sent
+	seen  int64 // lines scanned
+	used  int64 // last of them that belongs to a page that was sent
 }
 
 type span struct {
@@ -61,7 +61,7 @@ func newReader(disk vfs.FS, dir string) reader {
 	return r
 }
 
-// resumeAt has it go on from a position.
+// resumeAt sets the position.
 func (r *reader) resumeAt(p position) {
 	r.at, r.saved = p, p
 	for i := range r.ahead {
@@ -92,14 +92,14 @@ func (r *reader) section(i int, from, to int64) (*io.SectionReader, error) {
 
 var seed = maphash.MakeSeed()
 
-// key tells visits apart.
+// key returns a hash that identifies a visit.
 func key(url string, at time.Time) uint64 {
 	return maphash.String(seed, url+"\x00"+at.UTC().Format(time.RFC3339Nano))
 }
 
 var errBatchFull = errors.New("the batch is full")
 
-// read makes the next batch of the lines up to a length, and says where it ends and how many lines it has.
+// read builds the next batch from the lines up to a length. It returns its end and its number of lines.
 func (r *reader) read(upTo lengths) (batch []sink.Record, next, lines int64, err error) {
 	for _, i := range []int{texts, fields} {
 		if err := r.scanAhead(i, upTo[i]); err != nil {
@@ -133,13 +133,13 @@ func (r *reader) read(upTo lengths) (batch []sink.Record, next, lines int64, err
 		err = nil
 	}
 	if err == nil && lines == 0 {
-		err = fmt.Errorf("%s at byte %d: the line has no end", names[pages], begin)
+		err = fmt.Errorf("%s at byte %d: incomplete line", names[pages], begin)
 	}
 	return batch, next, lines, err
 }
 
-// record is what a line says; false if it is of no good answer: an error of the server, a wish to be left alone, or
-// that all is as before.
+// record parses a line. It returns false if the response is not good: a server error, a rate limit, or unchanged
+// content.
 func (r *reader) record(line []byte) (rec sink.Record, is bool, err error) {
 	l, err := jsonl.ParsePage(line)
 	if err != nil {
@@ -176,7 +176,7 @@ func (r *reader) record(line []byte) (rec sink.Record, is bool, err error) {
 	return rec, true, nil
 }
 
-// isRobotsTxt reports whether a URL is that of a host's robots.txt, which is no page.
+// isRobotsTxt reports whether a URL is a host's robots.txt, which is not sent as a page.
 func isRobotsTxt(url string) bool {
 	_, rest, _ := strings.Cut(url, "://")
 	_, path, _ := strings.Cut(rest, "/")
@@ -198,7 +198,7 @@ func (r *reader) line(i int, at span, to any) error {
 	return nil
 }
 
-// scanAhead finds where the next lines of a file lie.
+// scanAhead finds the locations of the next lines of a file.
 func (r *reader) scanAhead(i int, upTo int64) error {
 	a := &r.ahead[i]
 	if a.read >= upTo {
@@ -235,8 +235,8 @@ func (r *reader) scanAhead(i int, upTo int64) error {
 	return err
 }
 
-// dropLate forgets lines of pages that were sent before: they are so far behind the last that belonged to one that was
-// sent now as lines within a batch of the journal are not.
+// dropLate drops lines of pages that were sent before. They are farther behind the last used line than lines of one
+// journal batch can be.
 func (a *lookahead) dropLate() {
 	late := int64(a.limit / 4)
 	for visit, lines := range a.lines {
@@ -247,7 +247,7 @@ func (a *lookahead) dropLate() {
 	}
 }
 
-// commit forgets the lines of a batch that is there.
+// commit drops the lines of a batch that was sent.
 func (r *reader) commit() {
 	for i := range r.ahead {
 		a := &r.ahead[i]
@@ -262,15 +262,15 @@ func (r *reader) commit() {
 	r.rollback()
 }
 
-// rollback keeps the lines of a batch that is not there.
+// rollback keeps the lines of a batch that was not sent.
 func (r *reader) rollback() {
 	for i := range r.used {
 		r.used[i] = r.used[i][:0]
 	}
 }
 
-// dropUnmatched lets go of lines that belong to no page: all pages up to these lengths were read. Texts of pages that were
-// sent before are such lines, where a crawl was told only later to have texts.
+// dropUnmatched drops lines without a page, after all pages up to these lengths were read. They belong to pages that
+// were sent before texts were enabled.
 func (r *reader) dropUnmatched(upTo lengths) {
 	for i := range r.ahead {
 		r.ahead[i].read = max(r.ahead[i].read, upTo[i])
@@ -279,7 +279,7 @@ func (r *reader) dropUnmatched(upTo lengths) {
 	}
 }
 
-// position is where to go on: with the first line of each file that is not sent.
+// position returns the position to resume from: in each file, the first line that was not sent.
 func (r *reader) position() (position, error) {
 	p := r.at
 	for _, i := range []int{texts, fields} {
@@ -294,7 +294,7 @@ func (r *reader) position() (position, error) {
 	return p, err
 }
 
-// tail is what lies before a position of pages.jsonl.
+// tail returns the bytes before an offset of pages.jsonl.
 func (r *reader) tail(at int64) (string, error) {
 	if at == 0 {
 		return "", nil
@@ -310,5 +310,5 @@ func (r *reader) tail(at int64) (string, error) {
 	return hex.EncodeToString(data), err
 }
 
-// digest is as pages.jsonl has it.
+// digest formats a digest as in pages.jsonl.
 func digest(sum page.Digest) string { return "sha1:" + base32.StdEncoding.EncodeToString(sum[:]) }

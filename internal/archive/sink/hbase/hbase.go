@@ -33,7 +33,7 @@ var (
 )
 
 const (
-	scanRows = 1000 // rows of an answer
+	scanRows = 1000 // rows per response
 	timeout  = 2 * time.Minute
 )
 
@@ -46,18 +46,18 @@ type Sink struct {
 	body  []byte
 }
 
-// Open reaches a gateway, and makes the table if it is missing.
+// Open connects to a gateway, and creates the table if it does not exist.
 func Open(ctx context.Context, at *url.URL) (*Sink, error) {
 	s := &Sink{table: strings.Trim(at.Path, "/")}
 	if s.table == "" || strings.ContainsAny(s.table, `/\?# `) || at.Host == "" || len(sink.QueryWithoutTLS(at)) > 0 {
-		return nil, advice.Usage("%s: a URL like hbase://host:8080/table is wanted", sink.RedactURL(at))
+		return nil, advice.Usage("%s: want a URL such as hbase://host:8080/table", sink.RedactURL(at))
 	}
 	var err error
 	s.HTTP, err = sink.NewHTTP(at, timeout, sink.Hints{Name: "HBase's REST gateway (hbase rest start)", Port: "8080",
-		Login: "give a user whom the gateway knows: hbase://USER@HOST:8080/TABLE, and the password in KUMO_SINK_PASSWORD; " +
-			"Kerberos (SPNEGO) kumo does not speak",
-		Rights:  "the gateway's user needs the rights RWC on the table " + s.table + ", or RW on one that is there",
-		Missing: "there is no table " + s.table + " any more: the same command makes it anew",
+		Login: "set a user of the gateway: hbase://USER@HOST:8080/TABLE, and the password in KUMO_SINK_PASSWORD; " +
+			"kumo does not support Kerberos (SPNEGO)",
+		Rights:  "the gateway's user needs the permissions RWC on the table " + s.table + ", or RW if it exists",
+		Missing: "the table " + s.table + " was removed: the same command creates it again",
 		Other:   "see the gateway's log"})
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func Open(ctx context.Context, at *url.URL) (*Sink, error) {
 	return s, nil
 }
 
-// create makes the table if it is missing.
+// create creates the table if it does not exist.
 func (s *Sink) create(ctx context.Context) error {
 	data, _, err := s.Do(ctx, http.MethodGet, "/"+s.table+"/schema", sink.JSON, nil)
 	if answer, is := errors.AsType[*sink.StatusError](err); is && answer.Status == http.StatusNotFound {
@@ -78,22 +78,22 @@ func (s *Sink) create(ctx context.Context) error {
 		}
 		schema, _ := json.Marshal(map[string]any{"name": s.table, "ColumnSchema": columns})
 		if _, _, err = s.Do(ctx, http.MethodPut, "/"+s.table+"/schema", sink.JSON, schema); err != nil {
-			return s.Explain("make the table of", err)
+			return s.Explain("create the table of", err)
 		}
 		return nil
 	}
 	if err != nil {
-		return s.Explain("look at the table of", err)
+		return s.Explain("check the table of", err)
 	}
 	var schema struct{ ColumnSchema []struct{ Name string } }
 	if err := json.Unmarshal(data, &schema); err != nil {
-		return s.Explain("look at the table of", fmt.Errorf("its answer is not as HBase's REST gateway gives it: %w", err))
+		return s.Explain("check the table of", fmt.Errorf("invalid response from HBase's REST gateway: %w", err))
 	}
 	for _, f := range families {
 		if !slices.ContainsFunc(schema.ColumnSchema, func(c struct{ Name string }) bool { return c.Name == f }) {
 			return advice.With(fmt.Errorf("write to %s: the table has no column family %s", s.At, f),
-				fmt.Sprintf("alter '%s', '%s' "+
-					"in hbase shell adds it; or name another table, which kumo makes if it is missing", s.table, f))
+				fmt.Sprintf("run alter '%s', '%s' "+
+					"in hbase shell, or name a new table, which kumo creates", s.table, f))
 		}
 	}
 	return nil
@@ -101,7 +101,7 @@ func (s *Sink) create(ctx context.Context) error {
 
 const asProtobuf = "application/x-protobuf"
 
-// Put is Sink's.
+// Put implements sink.Sink.
 func (s *Sink) Put(ctx context.Context, batch []sink.Record) error {
 	batch = sink.Newest(batch)
 	if len(batch) == 0 {
@@ -117,12 +117,11 @@ func (s *Sink) Put(ctx context.Context, batch []sink.Record) error {
 	return nil
 }
 
-// appendRow appends a row of a CellSet. All cells are there, empty ones, too: what a newer record does not have must
-// not be left of an older one.
+// appendRow appends a row of a CellSet. It has all cells, even empty ones, so that no cell of an older record remains.
 func appendRow(b []byte, r *sink.Record) []byte {
 	var fields []byte
 	if len(r.Fields) > 0 {
-		fields, _ = json.Marshal(r.Fields) // they were JSON before
+		fields, _ = json.Marshal(r.Fields) // cannot fail: the values were parsed from JSON
 	}
 	depth := ""
 	if r.Depth >= 0 {
@@ -147,7 +146,7 @@ func appendRow(b []byte, r *sink.Record) []byte {
 	return appendBytes(b, setRows, row)
 }
 
-// Key is the row key of a URL.
+// Key returns the row key of a URL.
 func Key(rawURL string) string {
 	u, err := url.Parse(rawURL)
 	if err != nil || u.Host == "" {
@@ -166,16 +165,16 @@ func Key(rawURL string) string {
 		key += ":" + port
 	}
 	_, rest, _ := strings.Cut(rawURL, "://")
-	if at := strings.IndexAny(rest, "/?"); at >= 0 { // as it is written, so that two URLs have two keys
+	if at := strings.IndexAny(rest, "/?"); at >= 0 { // not normalized, so that different URLs have different keys
 		return key + rest[at:]
 	}
 	return key
 }
 
-// Flush is Sink's: a row is visible once it is there.
+// Flush implements sink.Sink: rows are visible at once.
 func (s *Sink) Flush(context.Context) error { return nil }
 
-// Each is Lister's.
+// Each implements sink.Lister.
 func (s *Sink) Each(ctx context.Context, f func(url string, version time.Time) error) error {
 	ask := appendBytes(nil, scanColumns, "page:url")
 	ask = appendVarint(ask, scanBatch, 1)
@@ -186,9 +185,9 @@ func (s *Sink) Each(ctx context.Context, f func(url string, version time.Time) e
 	}
 	at, err := url.Parse(head.Get("Location"))
 	if err != nil || !strings.HasPrefix(at.Path, "/") {
-		return s.Explain("read", errors.New("its answer names no scanner"))
+		return s.Explain("read", errors.New("the response names no scanner"))
 	}
-	// it ends by itself, too
+	// The scanner also expires by itself.
 	defer func() { _, _, _ = s.Do(context.WithoutCancel(ctx), http.MethodDelete, at.Path, asProtobuf, nil) }()
 	for {
 		data, _, err := s.Do(ctx, http.MethodGet, fmt.Sprintf("%s?n=%d", at.Path, scanRows), asProtobuf, nil)

@@ -100,7 +100,7 @@ func TestErrors(t *testing.T) {
 	}{
 		{401, "who?\n at org.apache", "401: who?", false}, {403, "no", "403", false}, {404, "Not found", "404", false},
 		{503, "Unavailable", "503", true}, {500, "x", "500", true}, {429, "x", "429", true},
-		{200, "<html>", "REST gateway gives it", false},
+		{200, "<html>", "invalid response from HBase's REST gateway", false},
 		{200, `{"name":"pages","ColumnSchema":[{"name":"page"},{"name":"text"}]}`, "no column family meta", false},
 	} {
 		status, schema = c.status, c.text

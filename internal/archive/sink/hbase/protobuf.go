@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// The gateway's messages, by the numbers of their fields: a CellSet has rows, a Row a key and cells, a Cell column,
-// time and data; a Scanner columns, batch (cells of a row) and caching (rows).
+// Field numbers of the gateway's messages: a CellSet has rows; a Row has a key and cells; a Cell has column, time and
+// data; a Scanner has columns, batch (cells of a row) and caching (rows).
 const (
 	setRows     = 1
 	rowKey      = 1
@@ -33,9 +33,9 @@ func appendBytes[T string | []byte](b []byte, field int, v T) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(v))), v...)
 }
 
-var errMessage = errors.New("the gateway's answer is broken off")
+var errMessage = errors.New("the gateway's response is truncated")
 
-// eachField calls f with the fields of a message: a number, or bytes.
+// eachField calls f with the fields of a message, each a number or bytes.
 func eachField(b []byte, f func(field int, n uint64, v []byte) error) error {
 	for len(b) > 0 {
 		tag, k := binary.Uvarint(b)

@@ -41,20 +41,20 @@ var (
 
 // A Sink is a topic.
 type Sink struct {
-	at     string // for people
+	at     string // URL for messages
 	topic  string
-	opts   []kgo.Opt // of each client
+	opts   []kgo.Opt // options of each client
 	client *kgo.Client
 }
 
 const (
 	versionHeader   = "time"
-	brokerTimeout   = 15 * time.Second // within which a broker answers
-	deliveryTimeout = time.Minute      // within which a message is there
-	readTimeout     = 30 * time.Second // after which no more is read
+	brokerTimeout   = 15 * time.Second // limit for a broker's response
+	deliveryTimeout = time.Minute      // limit for the delivery of a message
+	readTimeout     = 30 * time.Second // reading ends after this time without messages
 )
 
-// Open reaches a broker, and makes the topic if it is missing. More options are for tests.
+// Open connects to a broker, and creates the topic if it does not exist. Tests pass further options.
 func Open(ctx context.Context, at *url.URL, more ...kgo.Opt) (*Sink, error) {
 	s := &Sink{at: sink.RedactURL(at), topic: strings.Trim(at.Path, "/")}
 	query := at.Query()
@@ -67,7 +67,7 @@ func Open(ctx context.Context, at *url.URL, more ...kgo.Opt) (*Sink, error) {
 		return nil, err
 	}
 	if s.topic == "" || strings.Contains(s.topic, "/") || at.Host == "" || len(query) > 0 {
-		return nil, advice.Usage("%s: a URL like kafka://host:9092/topic is wanted", s.at)
+		return nil, advice.Usage("%s: want a URL such as kafka://host:9092/topic", s.at)
 	}
 	var brokers []string
 	for broker := range strings.SplitSeq(at.Host, ",") {
@@ -92,7 +92,7 @@ func Open(ctx context.Context, at *url.URL, more ...kgo.Opt) (*Sink, error) {
 	s.opts = append(s.opts, more...)
 	s.client, err = kgo.NewClient(append([]kgo.Opt{kgo.DefaultProduceTopic(s.topic), kgo.RequiredAcks(kgo.AllISRAcks()),
 		kgo.ProducerBatchCompression(kgo.ZstdCompression(), kgo.NoCompression()), kgo.RecordDeliveryTimeout(deliveryTimeout),
-		kgo.AllowIdempotentProduceCancellation(), // or else Put waits without end for a broker that is gone
+		kgo.AllowIdempotentProduceCancellation(), // otherwise Put waits forever for a broker that is gone
 		kgo.MaxBufferedRecords(2 * sink.BatchRecords)}, s.opts...)...)
 	if err != nil {
 		return nil, advice.Usage("%s: %v", s.at, err)
@@ -119,10 +119,10 @@ func saslOf(kind string, user *url.Userinfo) (kgo.Opt, error) {
 	case "scram-sha-512":
 		return kgo.SASL(scram.Auth{User: user.Username(), Pass: password}.AsSha512Mechanism()), nil
 	}
-	return nil, fmt.Errorf("sasl is plain, scram-sha-256 or scram-sha-512, not %q", kind)
+	return nil, fmt.Errorf("sasl must be plain, scram-sha-256 or scram-sha-512, not %q", kind)
 }
 
-// metadata is what the broker says of the topic.
+// metadata returns the broker's metadata of the topic.
 func (s *Sink) metadata(ctx context.Context) (*kmsg.MetadataResponse, error) {
 	ask := kmsg.NewPtrMetadataRequest()
 	topic := kmsg.NewMetadataRequestTopic()
@@ -131,7 +131,7 @@ func (s *Sink) metadata(ctx context.Context) (*kmsg.MetadataResponse, error) {
 	return ask.RequestWith(ctx, s.client)
 }
 
-// create makes the topic if it is missing.
+// create creates the topic if it does not exist.
 func (s *Sink) create(ctx context.Context) error {
 	answer, err := s.metadata(ctx)
 	if err != nil {
@@ -145,7 +145,7 @@ func (s *Sink) create(ctx context.Context) error {
 	}
 	order := kmsg.NewPtrCreateTopicsRequest()
 	made := kmsg.NewCreateTopicsRequestTopic()
-	made.Topic, made.NumPartitions, made.ReplicationFactor = s.topic, -1, -1 // as the broker has it
+	made.Topic, made.NumPartitions, made.ReplicationFactor = s.topic, -1, -1 // the broker's defaults
 	policy, compact := kmsg.NewCreateTopicsRequestTopicConfig(), "compact"
 	policy.Name, policy.Value = "cleanup.policy", &compact
 	made.Configs = append(made.Configs, policy)
@@ -155,12 +155,12 @@ func (s *Sink) create(ctx context.Context) error {
 		err = kerr.ErrorForCode(done.Topics[0].ErrorCode)
 	}
 	if errors.Is(err, kerr.TopicAlreadyExists) {
-		return nil // somebody else was quicker
+		return nil // another process has created it
 	}
 	return err
 }
 
-// Put is Sink's.
+// Put implements sink.Sink.
 func (s *Sink) Put(ctx context.Context, batch []sink.Record) error {
 	batch = sink.Newest(batch)
 	messages := make([]*kgo.Record, 0, len(batch))
@@ -176,7 +176,7 @@ func (s *Sink) Put(ctx context.Context, batch []sink.Record) error {
 			Headers: []kgo.RecordHeader{{Key: versionHeader, Value: []byte(batch[i].Time.Format(time.RFC3339))}}})
 	}
 	results := s.client.ProduceSync(ctx, messages...)
-	for _, r := range results { // what is lasting goes before what may be over
+	for _, r := range results { // permanent errors take precedence over temporary ones
 		if errors.Is(r.Err, kerr.MessageTooLarge) {
 			return s.explain("write "+string(r.Record.Key)+" to", r.Err)
 		}
@@ -187,10 +187,10 @@ func (s *Sink) Put(ctx context.Context, batch []sink.Record) error {
 	return nil
 }
 
-// Flush is Sink's: Put waits for all.
+// Flush implements sink.Sink: Put waits for all messages.
 func (s *Sink) Flush(context.Context) error { return nil }
 
-// Each is Lister's: it reads the topic from its beginning to where it ends now.
+// Each implements sink.Lister. It reads the topic from its beginning to its current end.
 func (s *Sink) Each(ctx context.Context, f func(url string, version time.Time) error) error {
 	left, err := s.offsets(ctx, -1)
 	if err != nil {
@@ -234,7 +234,7 @@ func (s *Sink) Each(ctx context.Context, f func(url string, version time.Time) e
 	return nil
 }
 
-// versionOf is what a message says of its version; the zero time if it is none of kumo's.
+// versionOf returns the version of a message; the zero time if it is not from kumo.
 func versionOf(m *kgo.Record) (at time.Time) {
 	for _, h := range m.Headers {
 		if h.Key == versionHeader {
@@ -244,7 +244,7 @@ func versionOf(m *kgo.Record) (at time.Time) {
 	return at
 }
 
-// offsets are where the topic's partitions end (-1), or begin (-2).
+// offsets returns the ends (-1) or beginnings (-2) of the topic's partitions.
 func (s *Sink) offsets(ctx context.Context, which int64) (map[int32]int64, error) {
 	answer, err := s.metadata(ctx)
 	if err != nil {
@@ -281,13 +281,13 @@ func (s *Sink) offsets(ctx context.Context, which int64) (map[int32]int64, error
 	return all, nil
 }
 
-// Close is Sink's.
+// Close implements sink.Sink.
 func (s *Sink) Close() error {
 	s.client.Close()
 	return nil
 }
 
-// explain says what went wrong with what, whether it may be over, and what to do.
+// explain adds to an error what failed, whether it is temporary, and how to fix it.
 func (s *Sink) explain(doing string, err error) error {
 	said := fmt.Errorf("%s %s: %w", doing, s.at, err)
 	if do := sink.TLSAdvice(err); do != "" {
@@ -298,19 +298,19 @@ func (s *Sink) explain(doing string, err error) error {
 		return said
 	case errors.Is(err, kerr.SaslAuthenticationFailed), errors.Is(err, kerr.UnsupportedSaslMechanism),
 		errors.Is(err, kerr.IllegalSaslState):
-		return advice.With(said, "give a user whom the broker knows, kafka://USER@HOST:9092/TOPIC, with ?sasl= as it "+
-			"wants, and the password in KUMO_SINK_PASSWORD")
+		return advice.With(said, "set a user of the broker, kafka://USER@HOST:9092/TOPIC, with the ?sasl= that it "+
+			"requires, and the password in KUMO_SINK_PASSWORD")
 	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed):
-		return advice.With(said, fmt.Sprintf("the user needs the rights Create (or a topic %s that is there), Describe, "+
+		return advice.With(said, fmt.Sprintf("the user needs the permissions Create (or an existing topic %s), Describe, "+
 			"Write and, for kumo verify, Read on it", s.topic))
 	case errors.Is(err, kerr.MessageTooLarge):
-		return advice.With(said, "let the topic take longer messages (max.message.bytes)")
+		return advice.With(said, "allow longer messages in the topic (max.message.bytes)")
 	case errors.Is(err, kerr.InvalidTopicException), errors.Is(err, kerr.PolicyViolation):
-		return advice.With(said, "name another topic, or have it made by who may")
+		return advice.With(said, "name another topic, or have it created by a user with permission")
 	}
 	if e, is := errors.AsType[*kerr.Error](err); is && !e.Retriable {
 		return advice.With(said, "see the broker's log")
 	}
-	return sink.Temporary(advice.With(said, "is Kafka running there, with this kind of security, and may this machine "+
+	return sink.Temporary(advice.With(said, "is Kafka running there, with this kind of security, and can this machine "+
 		"reach it, and the addresses that it advertises?"))
 }

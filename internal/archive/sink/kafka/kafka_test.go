@@ -20,12 +20,12 @@ import (
 	"kumo/internal/archive/sink/sinktest"
 )
 
-// hasty has nothing wait for long.
+// hasty has short timeouts.
 var hasty = []kgo.Opt{kgo.RetryBackoffFn(func(int) time.Duration { return time.Millisecond }),
 	kgo.RetryTimeout(time.Second),
 	kgo.MetadataMinAge(10 * time.Millisecond), kgo.MetadataMaxAge(time.Second)}
 
-// open reaches all brokers by one address, whatever they advertise.
+// open connects to all brokers through one address, whatever they advertise.
 func open(ctx context.Context, addr, rest string) (sink.Sink, error) {
 	u, err := sink.Parse("kafka://" + addr + rest)
 	if err != nil {
@@ -89,7 +89,7 @@ func fake(t *testing.T, opts ...kfake.Opt) *kfake.Cluster {
 
 func TestContractOfAFake(t *testing.T) { sinktest.Run(t, member(fake(t).ListenAddrs()[0])) }
 
-// Brokers that refuse what is produced, as dice say, have all of it in the end, in its order.
+// If brokers reject messages at random, all are delivered in the end, in order.
 func TestRefusals(t *testing.T) {
 	c := fake(t)
 	seed := rand.Uint64()
@@ -170,7 +170,7 @@ func TestErrors(t *testing.T) {
 	u, _ := sink.Parse(fmt.Sprintf("kafka://me:wrong-one@%s/pages", addr))
 	_, err := Open(ctx, u, hasty...)
 	sinktest.CheckError(t, err, "wrong-one", addr, "xxxxx")
-	// a fake hangs up
+	// the fake server closes the connection
 	for _, code := range []error{kerr.SaslAuthenticationFailed, kerr.TopicAuthorizationFailed, kerr.MessageTooLarge} {
 		err := (&Sink{at: u.Redacted()}).explain("write to", code)
 		if sinktest.CheckError(t, err, "wrong-one"); sink.IsTemporary(err) {
@@ -192,7 +192,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// The broker has a second listener, with TLS and SASL.
+// The broker has a second listener with TLS and SASL.
 func TestSecured(t *testing.T) {
 	at, err := url.Parse(sinktest.Server(t, "KUMO_TEST_KAFKA"))
 	if err != nil {

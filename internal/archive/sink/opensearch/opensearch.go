@@ -35,10 +35,10 @@ var (
 //go:embed mapping.json
 var mapping []byte
 
-// What is sent and read at once.
+// Limits of requests and responses.
 const (
 	maxBody    = 8 << 20 // bytes of a request
-	scrollSize = 2000    // documents of an answer
+	scrollSize = 2000    // documents per response
 	timeout    = time.Minute
 )
 
@@ -49,21 +49,21 @@ type Sink struct {
 	body  bytes.Buffer
 }
 
-// Open reaches a server, and makes the index if it is missing.
+// Open connects to a server, and creates the index if it does not exist.
 func Open(ctx context.Context, at *url.URL) (*Sink, error) {
 	s := &Sink{index: strings.Trim(at.Path, "/")}
 	if s.index == "" || strings.ContainsAny(s.index, `/\*?"<>| ,#:`) || strings.ToLower(s.index) != s.index ||
 		strings.ContainsAny(s.index[:1], "_-+.") || at.Host == "" || len(sink.QueryWithoutTLS(at)) > 0 {
-		return nil, advice.Usage("%s: a URL like opensearch://host:9200/index is wanted, with an index in lower case",
+		return nil, advice.Usage("%s: want a URL such as opensearch://host:9200/index, with the index in lower case",
 			sink.RedactURL(at))
 	}
 	var err error
 	s.HTTP, err = sink.NewHTTP(at, timeout, sink.Hints{Name: "OpenSearch", Port: "9200",
-		Login: "give a user who may write to the index: opensearch://USER@HOST:9200/INDEX, and the password in " +
+		Login: "set a user with access to the index: opensearch://USER@HOST:9200/INDEX, and the password in " +
 			"KUMO_SINK_PASSWORD",
-		Rights:  "the user needs the rights create_index (or an index " + s.index + " that is there), index and read on it",
-		Missing: "there is no index " + s.index + " any more: the same command makes it anew",
-		Other: "the index " + s.index + " may have another mapping than kumo's: name one that is not there, and kumo " +
+		Rights:  "the user needs the permissions create_index (or an existing index " + s.index + "), index and read on it",
+		Missing: "the index " + s.index + " was removed: the same command creates it again",
+		Other: "the index " + s.index + " may have another mapping than kumo's: name a new one, and kumo " +
 			"makes it"})
 	if err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func Open(ctx context.Context, at *url.URL) (*Sink, error) {
 	if answer, is := errors.AsType[*answerError](err); is && answer.Status == http.StatusNotFound {
 		err = s.do(ctx, http.MethodPut, "/"+s.index, mapping, nil)
 		if answer, is := errors.AsType[*answerError](err); is && answer.Type == "resource_already_exists_exception" {
-			err = nil // somebody else was quicker
+			err = nil // another process has created it
 		}
 	}
 	if err != nil {
@@ -81,7 +81,7 @@ func Open(ctx context.Context, at *url.URL) (*Sink, error) {
 	return s, nil
 }
 
-// An answerError is what OpenSearch says of what it refuses.
+// An answerError is an error message of OpenSearch.
 type answerError struct {
 	sink.StatusError
 	Type, Reason string
@@ -91,15 +91,15 @@ func (e *answerError) Error() string {
 	if e.Type == "" && e.Reason == "" {
 		return e.StatusError.Error()
 	}
-	return fmt.Sprintf("it answers %d %s: %s", e.Status, e.Type, e.Reason)
+	return fmt.Sprintf("HTTP status %d %s: %s", e.Status, e.Type, e.Reason)
 }
 
 func (e *answerError) Unwrap() error { return &e.StatusError }
 
-// busy reports whether it may be over: of a disk that is full, too, for which indexes are blocked until there is room.
+// busy reports whether the error is temporary. Indexes are also blocked while the disk is full.
 func (e *answerError) busy() bool { return e.IsBusy() || e.Type == "cluster_block_exception" }
 
-// do asks the server, and reads a good answer into to, if that is not nil.
+// do sends a request, and decodes the response into to, if that is not nil.
 func (s *Sink) do(ctx context.Context, method, path string, body []byte, to any) error {
 	form := sink.JSON
 	if strings.Contains(path, "_bulk") {
@@ -113,7 +113,7 @@ func (s *Sink) do(ctx context.Context, method, path string, body []byte, to any)
 		e := &answerError{StatusError: *a}
 		if json.Unmarshal(a.Body, &said) == nil && json.Unmarshal(said.Error, &struct{ Type, Reason *string }{&e.Type,
 			&e.Reason}) != nil {
-			_ = json.Unmarshal(said.Error, &e.Reason) // some say no more than a sentence
+			_ = json.Unmarshal(said.Error, &e.Reason) // some servers return only a sentence
 		}
 		return e
 	}
@@ -121,12 +121,12 @@ func (s *Sink) do(ctx context.Context, method, path string, body []byte, to any)
 		return err
 	}
 	if err := json.Unmarshal(data, to); err != nil {
-		return fmt.Errorf("its answer is not as OpenSearch gives it: %w", err)
+		return fmt.Errorf("invalid response from OpenSearch: %w", err)
 	}
 	return nil
 }
 
-// Put is Sink's.
+// Put implements sink.Sink.
 func (s *Sink) Put(ctx context.Context, batch []sink.Record) error {
 	batch = sink.Newest(batch)
 	s.body.Reset()
@@ -166,7 +166,7 @@ func (s *Sink) append(r *sink.Record) error {
 	return errors.Join(err, enc.Encode(r))
 }
 
-// send sends the body, which is of a batch.
+// send sends the body, which has the documents of batch.
 func (s *Sink) send(ctx context.Context, batch []sink.Record) error {
 	var answer struct {
 		Errors bool
@@ -185,13 +185,13 @@ func (s *Sink) send(ctx context.Context, batch []sink.Record) error {
 		return s.explain("write to", err)
 	}
 	if len(answer.Items) != len(batch) {
-		return sink.Temporary(fmt.Errorf("write to %s: it answers for %d documents of %d", s.At, len(answer.Items),
+		return sink.Temporary(fmt.Errorf("write to %s: the response is for %d documents of %d", s.At, len(answer.Items),
 			len(batch)))
 	}
 	var busy error
 	for i, item := range answer.Items {
 		did := item["index"]
-		if did.Status/100 == 2 || did.Status == http.StatusConflict { // a newer one is there
+		if did.Status/100 == 2 || did.Status == http.StatusConflict { // the server has a newer one
 			continue
 		}
 		e := &answerError{StatusError: sink.StatusError{Status: did.Status}}
@@ -209,7 +209,7 @@ func (s *Sink) send(ctx context.Context, batch []sink.Record) error {
 	return nil
 }
 
-// splitBatch sends a batch that is too large for the server in two.
+// splitBatch sends a batch that is too large for the server in two halves.
 func (s *Sink) splitBatch(ctx context.Context, batch []sink.Record) error {
 	for _, half := range [][]sink.Record{batch[:len(batch)/2], batch[len(batch)/2:]} {
 		s.body.Reset()
@@ -225,7 +225,7 @@ func (s *Sink) splitBatch(ctx context.Context, batch []sink.Record) error {
 	return nil
 }
 
-// Flush is Sink's: what was put is found from then on.
+// Flush implements sink.Sink: searches find all documents put before.
 func (s *Sink) Flush(ctx context.Context) error {
 	if err := s.do(ctx, http.MethodPost, "/"+s.index+"/_refresh", nil, nil); err != nil {
 		return s.explain("refresh", err)
@@ -233,7 +233,7 @@ func (s *Sink) Flush(ctx context.Context) error {
 	return nil
 }
 
-// Each is Lister's.
+// Each implements sink.Lister.
 func (s *Sink) Each(ctx context.Context, f func(url string, version time.Time) error) error {
 	type hits struct {
 		ID   string `json:"_scroll_id"`
@@ -264,18 +264,18 @@ func (s *Sink) Each(ctx context.Context, f func(url string, version time.Time) e
 		return s.explain("read", err)
 	}
 	end, _ := json.Marshal(map[string]string{"scroll_id": some.ID})
-	_ = s.do(ctx, http.MethodDelete, "/_search/scroll", end, nil) // it ends by itself, too
+	_ = s.do(ctx, http.MethodDelete, "/_search/scroll", end, nil) // the scroll also expires by itself
 	return nil
 }
 
-// explain says what went wrong with what, whether it may be over, and what to do.
+// explain adds to an error what failed, whether it is temporary, and how to fix it.
 func (s *Sink) explain(doing string, err error) error {
 	said := fmt.Errorf("%s %s: %w", doing, s.At, err)
 	switch e, is := errors.AsType[*answerError](err); {
 	case is && e.busy():
 		return sink.Temporary(said)
 	case is && e.Status == http.StatusRequestEntityTooLarge:
-		return advice.With(said, "let the server take longer requests (http.max_content_length, or a proxy's limit)")
+		return advice.With(said, "allow longer requests on the server (http.max_content_length) or its proxy")
 	}
 	return s.Explain(doing, err)
 }

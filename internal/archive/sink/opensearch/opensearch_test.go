@@ -48,7 +48,7 @@ func TestContract(t *testing.T) {
 		}})
 }
 
-// get asks OpenSearch for something.
+// get sends a GET request to OpenSearch.
 func get(t *testing.T, at string, to any) {
 	t.Helper()
 	resp, err := http.Get(at)
@@ -61,7 +61,7 @@ func get(t *testing.T, at string, to any) {
 	}
 }
 
-// Fields are found by who has made the index with a mapping of his own.
+// Fields can be searched if the user created the index with a mapping for them.
 func TestFieldsAreSearched(t *testing.T) {
 	at, _ := url.Parse(sinktest.Server(t, "KUMO_TEST_OPENSEARCH"))
 	index := fmt.Sprintf("offers-%d", rand.Uint32())
@@ -100,7 +100,7 @@ func TestFieldsAreSearched(t *testing.T) {
 	}
 }
 
-// A server that is full, or has too much to do, gets everything in the end, a busy document by a busy document.
+// A server that is overloaded or full gets all documents in the end, even if it rejects single documents.
 func TestBusy(t *testing.T) {
 	at, _ := url.Parse(sinktest.Server(t, "KUMO_TEST_OPENSEARCH"))
 	seed := rand.Uint64()
@@ -108,7 +108,7 @@ func TestBusy(t *testing.T) {
 	dice := rand.New(rand.NewPCG(seed, 1))
 	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: at.Host})
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch dice.IntN(5) { // one goroutine asks
+		switch dice.IntN(5) { // only one goroutine sends requests
 		case 0:
 			http.Error(w, `{"error":{"type":"es_rejected_execution_exception","reason":"full"}}`, http.StatusTooManyRequests)
 		case 1:
@@ -153,7 +153,7 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// What a bulk request says of single documents decides: none that is refused for now passes for one that is there.
+// The status of each document in a bulk response counts: a temporary rejection is not a success.
 func TestItems(t *testing.T) {
 	var item atomic.Value
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -245,7 +245,7 @@ func TestSecured(t *testing.T) {
 	})
 }
 
-// Who says http to a server that speaks TLS, or the other way round, is told so.
+// A mismatch of http and TLS is reported with advice.
 func TestTheOtherScheme(t *testing.T) {
 	plain := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(plain.Close)
@@ -254,7 +254,7 @@ func TestTheOtherScheme(t *testing.T) {
 		t.Errorf("%v is taken for what is over by itself", err)
 	}
 	_, err = open(t.Context(), strings.Replace(plain.URL, "http://", "opensearch://", 1)+"/pages?ca=/tmp/ca.pem")
-	sinktest.CheckError(t, err, "", "ca= is for TLS")
+	sinktest.CheckError(t, err, "", "ca= requires TLS")
 	_, err = open(t.Context(), strings.Replace(plain.URL, "http://", "opensearch+https://", 1)+"/pages?ca=/dev/null")
-	sinktest.CheckError(t, err, "", "has no certificate")
+	sinktest.CheckError(t, err, "", "has no PEM certificate")
 }

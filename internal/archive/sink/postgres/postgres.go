@@ -34,12 +34,12 @@ var (
 // A Sink is a table of a database.
 type Sink struct {
 	cfg   *pgx.ConnConfig
-	at    string // for people
+	at    string // URL for messages
 	table pgx.Identifier
-	conn  *pgx.Conn // nil where it has to be made anew
+	conn  *pgx.Conn // nil: not connected
 }
 
-// The columns, in the order in which they are copied.
+// columns are the columns in the order in which they are copied.
 var columns = []struct{ name, kind string }{
 	{"id", "text PRIMARY KEY"}, {"url", "text NOT NULL"}, {"status", "integer NOT NULL"}, {"time", "timestamptz NOT NULL"},
 	{"type", "text"}, {"charset", "text"}, {"lang", "text"}, {"title", "text"}, {"h1", "text"}, {"description", "text"},
@@ -51,24 +51,24 @@ var columns = []struct{ name, kind string }{
 
 const (
 	connectTimeout = 10 * time.Second
-	timeout        = 2 * time.Minute // of a batch: somebody may hold a lock, or the server be gone without a word
+	timeout        = 2 * time.Minute // for a batch: another client may hold a lock, or the server may be gone
 )
 
-// Open reaches a database, and makes the table if it is missing.
+// Open connects to a database, and creates the table if it does not exist.
 func Open(ctx context.Context, at *url.URL) (*Sink, error) {
 	s := &Sink{at: sink.RedactURL(at), table: pgx.Identifier{"pages"}}
 	dsn, query := *at, at.Query()
 	if name := query.Get("table"); name != "" {
 		s.table = strings.Split(name, ".")
 		if len(s.table) > 2 || s.table[0] == "" || s.table[len(s.table)-1] == "" {
-			return nil, advice.Usage("%s: the table %q is none: TABLE or SCHEMA.TABLE is wanted", s.at, name)
+			return nil, advice.Usage("%s: invalid table %q: want TABLE or SCHEMA.TABLE", s.at, name)
 		}
 		query.Del("table")
 		dsn.RawQuery = query.Encode()
 	}
 	var err error
 	if s.cfg, err = pgx.ParseConfig(dsn.String()); err != nil {
-		return nil, advice.Usage("%s: a URL like postgres://user@host:5432/database?table=pages is wanted", s.at)
+		return nil, advice.Usage("%s: want a URL such as postgres://user@host:5432/database?table=pages", s.at)
 	}
 	if s.cfg.ConnectTimeout == 0 {
 		s.cfg.ConnectTimeout = connectTimeout
@@ -84,7 +84,7 @@ func Open(ctx context.Context, at *url.URL) (*Sink, error) {
 	return s, nil
 }
 
-// do does something with a connection, which it makes where there is none. One that is broken is let go.
+// do calls f with a connection, which it opens if there is none. A broken connection is dropped.
 func (s *Sink) do(ctx context.Context, f func(context.Context, *pgx.Conn) error) (err error) {
 	if s.conn == nil {
 		if s.conn, err = pgx.ConnectConfig(ctx, s.cfg); err != nil {
@@ -93,7 +93,7 @@ func (s *Sink) do(ctx context.Context, f func(context.Context, *pgx.Conn) error)
 		}
 	}
 	if err = f(ctx, s.conn); err != nil && (s.conn.IsClosed() || ctx.Err() != nil) {
-		_ = s.conn.Close(context.WithoutCancel(ctx)) // it is broken already
+		_ = s.conn.Close(context.WithoutCancel(ctx)) // it is already broken
 		s.conn = nil
 	}
 	return err
@@ -111,14 +111,14 @@ func (s *Sink) create(ctx context.Context, c *pgx.Conn) error {
 	if there == nil {
 		_, err := c.Exec(ctx, "CREATE TABLE IF NOT EXISTS "+s.table.Sanitize()+" ("+strings.Join(kept, ", ")+")")
 		if err != nil {
-			return s.explain("make the table in", err)
+			return s.explain("create the table in", err)
 		}
 	}
-	// an empty batch tells whether it has the columns, with a key, and may be written to
+	// An empty batch checks the columns, the key and the permissions.
 	return s.put(ctx, c, nil)
 }
 
-// Put is Sink's.
+// Put implements sink.Sink.
 func (s *Sink) Put(ctx context.Context, batch []sink.Record) error {
 	batch = sink.Newest(batch)
 	ctx, cancel := context.WithTimeout(ctx, timeout)
@@ -131,7 +131,7 @@ func (s *Sink) put(ctx context.Context, c *pgx.Conn, batch []sink.Record) error 
 	if err != nil {
 		return s.explain("write to", err)
 	}
-	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }() // does nothing after a commit
+	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }() // no effect after a commit
 	name := pgx.Identifier{"kumo_batch"}
 	_, err = tx.Exec(ctx, "CREATE TEMP TABLE IF NOT EXISTS kumo_batch (LIKE "+s.table.Sanitize()+") ON COMMIT DELETE ROWS")
 	if err != nil {
@@ -163,7 +163,7 @@ func (s *Sink) put(ctx context.Context, c *pgx.Conn, batch []sink.Record) error 
 	return nil
 }
 
-// values are a row's; what a page does not say is null.
+// values returns the values of a row; values that a page does not have are null.
 func values(r *sink.Record) []any {
 	text := func(v string) any {
 		if v == "" {
@@ -176,17 +176,17 @@ func values(r *sink.Record) []any {
 		depth = int32(r.Depth)
 	}
 	if len(r.Fields) > 0 {
-		fields, _ = json.Marshal(r.Fields) // they were JSON before
+		fields, _ = json.Marshal(r.Fields) // cannot fail: the values were parsed from JSON
 	}
 	return []any{r.ID(), r.URL, int32(r.Status), r.Time, text(r.Type), text(r.Charset), text(r.Lang), text(r.Title),
 		text(r.H1), text(r.Description), text(r.Canonical), r.Bytes, text(r.Digest), int32(r.Links), text(r.Truncated),
 		r.Host, depth, r.NoIndex, text(r.Headline), text(r.Author), text(r.Published), text(r.Text), fields, r.Cut}
 }
 
-// Flush is Sink's: a row is visible once it is there.
+// Flush implements sink.Sink: rows are visible at once.
 func (s *Sink) Flush(context.Context) error { return nil }
 
-// Each is Lister's.
+// Each implements sink.Lister.
 func (s *Sink) Each(ctx context.Context, f func(url string, version time.Time) error) error {
 	return s.do(ctx, func(ctx context.Context, c *pgx.Conn) error {
 		rows, err := c.Query(ctx, `SELECT url, "time" FROM `+s.table.Sanitize())
@@ -211,19 +211,19 @@ func (s *Sink) Each(ctx context.Context, f func(url string, version time.Time) e
 	})
 }
 
-// Close is Sink's.
+// Close implements sink.Sink.
 func (s *Sink) Close() error {
 	if s.conn == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_ = s.conn.Close(ctx) // all that was put is there
+	_ = s.conn.Close(ctx) // all batches are committed
 	s.conn = nil
 	return nil
 }
 
-// explain says what went wrong with what, whether it may be over, and what to do.
+// explain adds to an error what failed, whether it is temporary, and how to fix it.
 func (s *Sink) explain(doing string, err error) error {
 	said := fmt.Errorf("%s %s: %w", doing, s.at, withoutConfig(err))
 	pg, is := errors.AsType[*pgconn.PgError](err)
@@ -232,28 +232,29 @@ func (s *Sink) explain(doing string, err error) error {
 			return said
 		}
 		if sink.TLSAdvice(err) != "" {
-			return sink.Permanent(advice.With(said, "sslrootcert=FILE names the certificates of the authority that has "+
-				"signed the server's; sslmode=verify-full wants the URL's host in it, too"))
+			return sink.Permanent(advice.With(said, "set sslrootcert=FILE to the certificates of the authority that "+
+				"signed the server's; sslmode=verify-full also requires the URL's host in it"))
 		}
 		if errors.Is(err, io.EOF) || pgconn.Timeout(err) || pgconn.SafeToRetry(err) || unreachable(err) {
-			return sink.Temporary(advice.With(said, "is PostgreSQL running there, and may this machine reach it?"))
+			return sink.Temporary(advice.With(said, "is PostgreSQL running there, and can this machine reach it?"))
 		}
 		return said
 	}
 	table := strings.Join(s.table, ".")
 	switch {
 	case strings.HasPrefix(pg.Code, "28"):
-		return advice.With(said, "give the user in the URL, and the password in PGPASSWORD or ~/.pgpass")
+		return advice.With(said, "set the user in the URL, and the password in PGPASSWORD or ~/.pgpass")
 	case pg.Code == "3D000":
-		return advice.With(said, "make the database: createdb "+s.cfg.Database)
+		return advice.With(said, "create the database: createdb "+s.cfg.Database)
 	case pg.Code == "42501":
-		return advice.With(said, fmt.Sprintf("%s may neither make the table %s nor write to it: somebody who may has "+
-			"to make it, or GRANT SELECT, INSERT, UPDATE ON %s TO %s, and TEMPORARY on the database", s.cfg.User, table, table,
-			s.cfg.User))
+		return advice.With(said, fmt.Sprintf("%s can neither create the table %s nor write to it: a user with permission "+
+			"must create it, or GRANT SELECT, INSERT, UPDATE ON %s TO %s, and TEMPORARY on the database",
+			s.cfg.User, table, table, s.cfg.User))
 	case strings.HasPrefix(pg.Code, "42") || pg.Code == "3F000" || pg.Code == "42P10":
-		return advice.With(said, fmt.Sprintf("%s is not as kumo makes it: name another with ?table=, which kumo makes if it "+
-			"is missing", table))
-	// The connection, resources, somebody ending it, the system's disk, conflicts with other transactions.
+		return advice.With(said, fmt.Sprintf("%s does not have kumo's columns: name another table with ?table=, which "+
+			"kumo creates if it is missing", table))
+	// Errors of the connection, of resources and of the system's disk, canceled connections, and conflicts with other
+	// transactions.
 	case strings.HasPrefix(pg.Code, "08") || strings.HasPrefix(pg.Code, "53") || strings.HasPrefix(pg.Code, "57") ||
 		strings.HasPrefix(pg.Code, "58") || strings.HasPrefix(pg.Code, "40") || strings.HasPrefix(pg.Code, "55"):
 		return sink.Temporary(said)
@@ -261,7 +262,7 @@ func (s *Sink) explain(doing string, err error) error {
 	return said
 }
 
-// unreachable reports whether an error is that of a connection which could not be made, or has ended.
+// unreachable reports whether an error means that a connection failed or was closed.
 func unreachable(err error) bool {
 	if _, is := errors.AsType[*pgconn.ConnectError](err); is {
 		return true
@@ -269,7 +270,7 @@ func unreachable(err error) bool {
 	return sink.IsTemporary(err) || errors.Is(err, io.ErrUnexpectedEOF) || strings.Contains(err.Error(), "conn closed")
 }
 
-// A flat error says in one line, and without how pgx was told to connect, what another says.
+// A oneLineError is an error as one line, without pgx's connection settings.
 type oneLineError struct {
 	error
 	text string

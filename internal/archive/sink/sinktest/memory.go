@@ -10,11 +10,11 @@ import (
 	"kumo/internal/archive/sink"
 )
 
-// A Memory is a sink for tests of those who send.
+// A Memory is a sink in memory, for tests of senders.
 type Memory struct {
 	mu      sync.Mutex
-	Down    error // what Put says; nil: it takes all
-	Fails   int   // so many times Put takes half of a batch, then says that it has failed
+	Down    error // error of Put; nil: none
+	Fails   int   // number of calls of Put that store half a batch and then fail
 	Puts    int
 	Largest int
 	records map[string]sink.Record
@@ -25,17 +25,17 @@ var (
 	_ sink.Lister = (*Memory)(nil)
 )
 
-// ErrFailed is what Fails brings.
+// ErrFailed is the error of failed calls.
 var ErrFailed = sink.Temporary(errors.New("memory: failed"))
 
-// SetDown says whether it is down.
+// SetDown sets the error of Put.
 func (m *Memory) SetDown(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.Down = err
 }
 
-// Put is Sink's.
+// Put implements sink.Sink.
 func (m *Memory) Put(_ context.Context, batch []sink.Record) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -63,14 +63,14 @@ func (m *Memory) Put(_ context.Context, batch []sink.Record) error {
 	return nil
 }
 
-// Records are those that it has.
+// Records returns the stored records.
 func (m *Memory) Records() map[string]sink.Record {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return maps.Clone(m.records)
 }
 
-// Each is Lister's.
+// Each implements sink.Lister.
 func (m *Memory) Each(_ context.Context, f func(string, time.Time) error) error {
 	for url, r := range m.Records() {
 		if err := f(url, r.Time); err != nil {
@@ -80,8 +80,8 @@ func (m *Memory) Each(_ context.Context, f func(string, time.Time) error) error 
 	return nil
 }
 
-// Flush is Sink's.
+// Flush implements sink.Sink.
 func (m *Memory) Flush(context.Context) error { return nil }
 
-// Close is Sink's.
+// Close implements sink.Sink.
 func (m *Memory) Close() error { return nil }

@@ -21,37 +21,36 @@ import (
 	"kumo/internal/base/advice"
 )
 
-// A Member is what is tested.
+// A Suite is a sink to be tested.
 type Suite struct {
-	// Open opens the sink at an address, which is Addr's or that of a way to it which fails, in a place that is new for
-	// each Place.
+	// Open opens the sink at an address: Addr or a proxy that injects faults. Each place is a new table, topic or
+	// index.
 	Open func(ctx context.Context, addr, place string) (sink.Sink, error)
 	Addr string // host and port
-	// Versions says that an older record never replaces a newer one.
+	// Versions is true if an older record never replaces a newer one.
 	Versions bool
-	// Fields asks the server, as its users do, for what a record in a place has of fields: a list of rule and values, as
-	// JSON.
+	// Fields queries the server for the fields of a record: a JSON list of rules and values.
 	Fields func(t *testing.T, place, url string) []byte
-	// Secret is in the URL that Open makes, and in no error.
+	// Secret is part of Open's URL, and must not be in any error.
 	Secret string
 }
 
-// Server is a server's URL from the environment. Without it the test is skipped, and says so.
+// Server returns a server's URL from the environment. Without it the test is skipped.
 func Server(t testing.TB, variable string) string {
 	t.Helper()
 	at := os.Getenv(variable)
 	if at == "" && os.Getenv("KUMO_TEST_SINKS") != "" {
-		t.Fatalf("%s names no server", variable)
+		t.Fatalf("%s is not set", variable)
 	}
 	if at == "" {
-		t.Skipf("SKIPPED: %s names no server; .ci/sinks/testbed DIR go test ./internal/archive/sink/... starts one", variable)
+		t.Skipf("SKIPPED: %s is not set; .ci/sinks/testbed DIR go test ./internal/archive/sink/... starts a server", variable)
 	}
 	return at
 }
 
 var day = time.Date(2026, 11, 26, 0, 0, 0, 0, time.UTC)
 
-// Record is the i-th record of a crawl.
+// Record returns the i-th test record.
 func Record(i int) sink.Record {
 	host := fmt.Sprintf("www%d.example.org", i%7)
 	return sink.Record{URL: fmt.Sprintf("https://%s/page-%05d/?q=ä&r=%%20", host, i), Host: host, Status: 200,
@@ -69,7 +68,7 @@ func records(from, to int) (all []sink.Record) {
 	return all
 }
 
-// Contents is what a sink has: the newest version of each URL, and how often it names it.
+// Contents returns the newest version of each URL in a sink, and how often the sink lists it.
 func Contents(t testing.TB, s sink.Sink) (versions map[string]time.Time, times map[string]int) {
 	t.Helper()
 	if err := s.Flush(t.Context()); err != nil {
@@ -105,7 +104,7 @@ func same(t testing.TB, s sink.Sink, want []sink.Record, once bool) {
 	}
 }
 
-// Run runs the contract.
+// Run runs the contract tests.
 func Run(t *testing.T, m Suite) {
 	openAt := func(t *testing.T, place string) sink.Sink {
 		t.Helper()
@@ -207,7 +206,7 @@ func Run(t *testing.T, m Suite) {
 		t.Logf("seed %d", seed)
 		way, cuts := FlakyProxy(t, m.Addr, seed)
 		at := place(t)
-		direct := openAt(t, at) // makes the place, and looks at it
+		direct := openAt(t, at) // creates the table, topic or index
 		defer direct.Close()    //nolint:errcheck // it is only asked
 		retry := &sink.Retry{Now: time.Now, Wait: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}
 		retry.Failed = func(err error, _ time.Duration) {
@@ -246,7 +245,7 @@ func Run(t *testing.T, m Suite) {
 	})
 }
 
-// CheckError is about an error that a person is to understand: it names things, says what to do, and has no secret.
+// CheckError checks that an error contains names and advice, and no secret.
 func CheckError(t testing.TB, err error, secret string, names ...string) {
 	t.Helper()
 	if err == nil {
@@ -277,7 +276,7 @@ func place(t *testing.T) string {
 	return fmt.Sprintf("kumo_%d_%d", time.Now().UnixNano()%1e9, places.n)
 }
 
-// FlakyProxy is a way to a server that refuses connections and cuts them off, as dice say; and how often it did.
+// FlakyProxy is a proxy to a server that refuses and cuts connections at random. cuts returns how often it did.
 func FlakyProxy(t testing.TB, to string, seed uint64) (addr string, cuts func() int64) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -305,10 +304,10 @@ func FlakyProxy(t testing.TB, to string, seed uint64) (addr string, cuts func() 
 		}
 	})
 	t.Cleanup(func() { l.Close(); all.Wait() })
-	return l.Addr().String(), func() int64 { return cut.Load() - 1 } // the last was closed by who had it
+	return l.Addr().String(), func() int64 { return cut.Load() - 1 } // the last one was closed by the client
 }
 
-// relay passes on so many bytes there and back, then ends both connections.
+// relay forwards limited numbers of bytes in both directions, and then closes both connections.
 func relay(c net.Conn, to string, there, back int64) {
 	defer c.Close()
 	s, err := net.Dial("tcp", to)

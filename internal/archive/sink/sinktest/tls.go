@@ -16,18 +16,18 @@ import (
 	"kumo/internal/archive/sink"
 )
 
-// Who is let in by the servers that speak TLS.
+// The credentials of the servers with TLS.
 const (
 	User     = "kumo"
 	Password = "secret"
 )
 
-// Certificates is the folder that has the certificates of the servers that speak TLS. Without it the test is skipped.
+// Certificates returns the folder with the certificates of the servers with TLS. Without it the test is skipped.
 func Certificates(t testing.TB) string { return Server(t, "KUMO_TEST_SINKS_TLS") }
 
-// RunTLS tests a server that speaks TLS and wants a password: it lets in who trusts the authority that has signed its
-// certificate, and knows the password; to others the error says what is wrong, and not the password, and is none that
-// is over by itself. open opens the sink with the file of authorities that are trusted, "" for the machine's own.
+// RunTLS tests a server that requires TLS and a password. It checks that other certificate authorities and passwords
+// are rejected with permanent errors that have advice and no password. open opens the sink with a file of trusted
+// authorities, "" for the machine's own.
 func RunTLS(t *testing.T, open func(ctx context.Context, ca, password, place string) (sink.Sink, error)) {
 	dir, at := Certificates(t), place(t)
 	ca := filepath.Join(dir, "ca.pem")
@@ -61,7 +61,7 @@ func RunTLS(t *testing.T, open func(ctx context.Context, ca, password, place str
 	}
 }
 
-// TLSProxy is a server that speaks TLS, and lets who has the password through to one that does not.
+// TLSProxy is a server that accepts TLS with the password, and forwards to a server without TLS.
 func TLSProxy(t *testing.T, to string) (addr string) {
 	dir := Certificates(t)
 	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, "server.pem"), filepath.Join(dir, "server.key"))
@@ -73,7 +73,7 @@ func TLSProxy(t *testing.T, to string) (addr string) {
 		r.SetURL(target)
 		r.Out.Header.Del("Authorization")
 	}, ModifyResponse: func(r *http.Response) error {
-		if at := r.Header.Get("Location"); at != "" { // by which who asks goes on
+		if at := r.Header.Get("Location"); at != "" { // the client must continue through the proxy
 			r.Header.Set("Location", strings.Replace(at, "http://"+to, "https://"+r.Request.Host, 1))
 		}
 		return nil
@@ -81,13 +81,13 @@ func TLSProxy(t *testing.T, to string) (addr string) {
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if user, password, _ := r.BasicAuth(); user != User || password != Password {
 			w.Header().Set("WWW-Authenticate", "Basic")
-			http.Error(w, "who is that?", http.StatusUnauthorized)
+			http.Error(w, "unauthorized", http.StatusUnauthorized)
 			return
 		}
 		proxy.ServeHTTP(w, r)
 	}))
 	s.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
-	s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0) // of handshakes that fail
+	s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0) // errors of handshakes
 	s.StartTLS()
 	t.Cleanup(s.Close)
 	_, port, err := net.SplitHostPort(s.Listener.Addr().String())

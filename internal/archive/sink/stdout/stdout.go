@@ -14,14 +14,14 @@ import (
 
 var _ sink.Sink = (*Sink)(nil)
 
-// A Sink writes a line a record.
+// A Sink writes one line per record.
 type Sink struct {
 	w   *bufio.Writer
 	enc *json.Encoder
 }
 
-// ErrClosed is a pipe from which nobody reads any more.
-var ErrClosed = errors.New("nobody reads any more")
+// ErrClosed means that the reader of the pipe has closed it.
+var ErrClosed = errors.New("the reader has closed the pipe")
 
 // Open returns a sink that writes to w.
 func Open(w io.Writer) *Sink {
@@ -31,7 +31,7 @@ func Open(w io.Writer) *Sink {
 	return s
 }
 
-// Put writes the lines.
+// Put writes the records.
 func (s *Sink) Put(ctx context.Context, batch []sink.Record) error {
 	for i := range batch {
 		if ctx.Err() != nil {
@@ -44,10 +44,10 @@ func (s *Sink) Put(ctx context.Context, batch []sink.Record) error {
 	return s.Flush(ctx)
 }
 
-// Flush hands all to who reads.
+// Flush writes buffered lines.
 func (s *Sink) Flush(context.Context) error { return closed(s.w.Flush()) }
 
-// Close hands all to who reads; the writer is its owner's.
+// Close does nothing; the caller owns the writer.
 func (s *Sink) Close() error { return nil }
 
 func closed(err error) error {

@@ -24,35 +24,36 @@ import (
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 )
 
-// Bucket is the bucket that servers have.
+// Bucket is the name of the servers' bucket.
 const Bucket = "kumo-test"
 
-// The credentials that servers take.
+// The credentials that servers accept.
 const (
 	Key    = "kumotest"
 	Secret = "hunter2hunter2"
 )
 
-// Environment has them, and keeps a process from looking for others; nowhere is a file that is not there.
+// Environment returns environment variables with the credentials that prevent a process from finding others. nowhere is
+// a file that does not exist.
 func Environment(nowhere string) map[string]string {
 	return map[string]string{"AWS_ACCESS_KEY_ID": Key, "AWS_SECRET_ACCESS_KEY": Secret, "AWS_SESSION_TOKEN": "",
 		"AWS_PROFILE": "", "AWS_REGION": "", "AWS_DEFAULT_REGION": "", "AWS_ENDPOINT_URL": "", "AWS_CONFIG_FILE": nowhere,
 		"AWS_SHARED_CREDENTIALS_FILE": nowhere, "AWS_EC2_METADATA_DISABLED": "true"}
 }
 
-// Credentials sets the environment for this process.
+// Credentials sets this environment for the current process.
 func Credentials(t testing.TB) {
 	for name, value := range Environment(filepath.Join(t.TempDir(), "none")) {
 		t.Setenv(name, value)
 	}
 }
 
-// Options are those of a URL whose bucket is on a server.
+// Options returns the URL options for a bucket on a server.
 func Options(endpoint string) string {
 	return "use_path_style=true&region=us-east-1&endpoint=" + url.QueryEscape(endpoint)
 }
 
-// URL is that of a prefix on a server.
+// URL returns the URL of a prefix on a server.
 func URL(endpoint, prefix string) string {
 	return "s3://" + Bucket + "/" + prefix + "?" + Options(endpoint)
 }
@@ -85,10 +86,11 @@ func Fake(t testing.TB) string {
 	return s.URL
 }
 
-// Gateway starts versitygw, a real server, over a folder, and returns its endpoint. A test without it is skipped.
+// Gateway starts versitygw, a real server, over a folder, and returns its endpoint. Without versitygw the test is
+// skipped.
 func Gateway(t testing.TB) string { return NewServer(t, t.TempDir()).Endpoint }
 
-// A Server is a versitygw, which can be killed and started again.
+// A Server is a versitygw server that can be killed and restarted.
 type Server struct {
 	Endpoint string
 	// Dir has the bucket's objects as files.
@@ -96,13 +98,13 @@ type Server struct {
 
 	t       testing.TB
 	args    []string
-	running *exec.Cmd // nil: it is down
+	running *exec.Cmd // nil: not running
 }
 
-// NewServer starts versitygw over a folder. A test without it is skipped.
+// NewServer starts versitygw over a folder. Without versitygw the test is skipped.
 func NewServer(t testing.TB, dir string) *Server {
 	if _, err := exec.LookPath("versitygw"); err != nil {
-		t.Skip("SKIPPED: there is no versitygw in PATH: go install github.com/versity/versitygw/cmd/versitygw@v1.8.0")
+		t.Skip("SKIPPED: versitygw is not in PATH: go install github.com/versity/versitygw/cmd/versitygw@v1.8.0")
 	}
 	Credentials(t)
 	s := &Server{t: t, Dir: filepath.Join(dir, Bucket)}
@@ -114,9 +116,9 @@ func NewServer(t testing.TB, dir string) *Server {
 		t.Fatal(err)
 	}
 	address := l.Addr().String()
-	_ = l.Close() // it is for the server now
+	_ = l.Close() // release the port for the server
 	s.Endpoint = "http://" + address
-	// What it keeps of files beside them does not go into every file system's attributes.
+	// Metadata is stored in files, because not every file system supports extended attributes.
 	s.args = []string{"--quiet", "--keep-alive", "--port", address, "--access", Key, "--secret", Secret, "posix",
 		"--sidecar", t.TempDir(), dir}
 	t.Cleanup(s.Kill)
@@ -124,7 +126,7 @@ func NewServer(t testing.TB, dir string) *Server {
 	return s
 }
 
-// Start starts the server that is down, and waits until it answers.
+// Start starts the server after Kill, and waits until it responds.
 func (s *Server) Start() {
 	s.t.Helper()
 	cmd := exec.Command("versitygw", s.args...)
@@ -145,7 +147,7 @@ func (s *Server) Start() {
 	}
 }
 
-// Kill kills the server, which asked to end would wait for connections that are kept.
+// Kill kills the server. It would not exit on request while connections are open.
 func (s *Server) Kill() {
 	if s.running == nil {
 		return
@@ -155,34 +157,34 @@ func (s *Server) Kill() {
 	s.running = nil
 }
 
-// Faults is a proxy before a server, which fails as a seed says.
+// Faults is a proxy in front of a server that injects faults, determined by a seed.
 type Faults struct {
-	// Endpoint is the proxy's own.
+	// Endpoint is the address of the proxy.
 	Endpoint string
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	rng  *rand.Rand
 	rate map[Fault]float64
 	seen map[Fault]int
 	all  int
-	sent int64 // bytes of bodies of requests
+	sent int64 // bytes of request bodies
 }
 
-// A Fault is a way of failing.
+// A Fault is a kind of fault.
 type Fault string
 
-// These are the faults. Lost is an answer that is cut off when the server has done its work.
+// The faults. Lost cuts off a response after the server has processed the request.
 const (
 	Busy    Fault = "503"
-	Cut     Fault = "cut"     // of a request, in its body
-	Lost    Fault = "lost"    // of an answer, whole
-	Short   Fault = "short"   // of an answer, in its body
-	Changed Fault = "changed" // a byte of a request's body
-	Wrong   Fault = "wrong"   // a byte of an answer's body
-	Slow    Fault = "slow"    // a request's body goes on in small pieces
+	Cut     Fault = "cut"     // cuts a request in its body
+	Lost    Fault = "lost"    // drops a whole response
+	Short   Fault = "short"   // cuts a response in its body
+	Changed Fault = "changed" // changes a byte of a request's body
+	Wrong   Fault = "wrong"   // changes a byte of a response's body
+	Slow    Fault = "slow"    // sends a request's body in small pieces
 )
 
-// Proxy starts a proxy that has no faults yet.
+// Proxy starts a proxy without faults.
 func Proxy(t testing.TB, endpoint string, seed uint64) *Faults {
 	target, err := url.Parse(endpoint)
 	if err != nil {
@@ -191,7 +193,7 @@ func Proxy(t testing.TB, endpoint string, seed uint64) *Faults {
 	f := &Faults{rng: rand.New(rand.NewPCG(seed, 0)), seen: map[Fault]int{}}
 	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(target)
-		r.Out.Host = r.In.Host // which is signed
+		r.Out.Host = r.In.Host // the host is signed
 	}, ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0), FlushInterval: -1}
 	s := serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -228,21 +230,21 @@ func Proxy(t testing.TB, endpoint string, seed uint64) *Faults {
 	return f
 }
 
-// Set says what part of the requests fails in which way.
+// Set sets the fraction of requests that fail with each fault.
 func (f *Faults) Set(rate map[Fault]float64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.rate = rate
 }
 
-// Sent is how many bytes of bodies requests had.
+// Sent returns the number of bytes in request bodies.
 func (f *Faults) Sent() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.sent
 }
 
-// Seen is how many requests failed in which way, and how many there were.
+// Seen returns the number of requests for each fault, and in total.
 func (f *Faults) Seen() (map[Fault]int, int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -21,19 +21,19 @@ import (
 	"time"
 )
 
-// GoogleURL is that of a prefix on a server of Google's protocol, without credentials.
+// GoogleURL returns the URL of a prefix on a Google server, without credentials.
 func GoogleURL(endpoint, prefix string) string {
 	return "gs://" + Bucket + "/" + prefix + "?anonymous=true&endpoint=" + url.QueryEscape(endpoint)
 }
 
-// GoogleServer is a server in this process of the JSON API of Google Cloud Storage: as much as the documentation of that
-// API says of what kumo uses. It has one bucket.
+// GoogleServer implements the part of the JSON API of Google Cloud Storage that kumo uses, as documented. It runs in
+// this process and has one bucket.
 type GoogleServer struct {
 	URL string
-	// Token is what requests have to bring as their Bearer token; "" for none.
+	// Token is the required Bearer token; "" for none.
 	Token string
 
-	mu         sync.Mutex // guards what follows
+	mu         sync.Mutex // guards the fields below
 	objects    map[string]*googleObject
 	sessions   map[string]*googleSession
 	generation int64
@@ -65,14 +65,14 @@ func Google(t testing.TB) *GoogleServer {
 	return g
 }
 
-// EndSessions ends all sessions of uploads, as the server does after a week.
+// EndSessions ends all upload sessions, as the real server does after a week.
 func (g *GoogleServer) EndSessions() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	clear(g.sessions)
 }
 
-// DropMD5 makes all objects such as are composed of others, and have no MD5.
+// DropMD5 removes the MD5 of all objects, as if they were composite objects.
 func (g *GoogleServer) DropMD5() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -90,7 +90,7 @@ func refuse(w http.ResponseWriter, status int, message string) {
 func (g *GoogleServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil || r.ContentLength >= 0 && int64(len(body)) != r.ContentLength {
-		panic(http.ErrAbortHandler) // the line was cut
+		panic(http.ErrAbortHandler) // the connection was cut
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -135,7 +135,7 @@ func (g *GoogleServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// rewrite copies an object when it is asked for the second time.
+// rewrite copies an object on the second request.
 func (g *GoogleServer) rewrite(w http.ResponseWriter, o *googleObject, to, token string) {
 	if token == "" {
 		_ = json.NewEncoder(w).Encode(map[string]any{"done": false, "rewriteToken": "half/of+it"})
@@ -171,7 +171,7 @@ func media(w http.ResponseWriter, r *http.Request, o *googleObject, generation s
 }
 
 func encode(b []byte) string {
-	text, _ := json.Marshal(b) // never fails
+	text, _ := json.Marshal(b) // cannot fail
 	return strings.Trim(string(text), `"`)
 }
 
@@ -257,7 +257,7 @@ func (g *GoogleServer) multipart(w http.ResponseWriter, r *http.Request, body []
 	g.finish(w, &o)
 }
 
-// finish makes an object appear, unless its bytes are not those of its MD5.
+// finish stores an object, unless its bytes do not match its MD5.
 func (g *GoogleServer) finish(w http.ResponseWriter, o *googleObject) {
 	sum := md5.Sum(o.data)
 	if o.MD5 != nil && !bytes.Equal(o.MD5, sum[:]) {
