@@ -11,16 +11,16 @@ import (
 	"kumo/internal/content/policy"
 )
 
-// ErrLimit is what Run returns when a limit was reached and URLs still wait.
+// ErrLimit is returned by Run if a limit was reached and URLs are still queued.
 var ErrLimit = policy.ErrLimit
 
-// ErrNothing is what Run returns when nothing could be fetched: no URL was answered, in this run or an earlier one. The
-// error also wraps why the first was not, an *Error where that was asked for.
+// ErrNothing is returned by Run if no URL was answered, in this run or an earlier one. The error also wraps the cause
+// for the first URL: an *Error if the URL was requested.
 var ErrNothing = errors.New("nothing could be fetched")
 
 var aFlag = regexp.MustCompile(`(kumo [a-z]+ )?--([a-z][a-z-]*[a-z])`)
 
-// optionsOf puts options in the place of flags.
+// optionsOf replaces flags in a text by options of this package.
 func optionsOf(text string) string {
 	return aFlag.ReplaceAllStringFunc(text, func(found string) string {
 		part := aFlag.FindStringSubmatch(found)
@@ -35,7 +35,7 @@ func optionsOf(text string) string {
 	})
 }
 
-// A reworded error says the same in other words.
+// A rewordedError is an error with another text.
 type rewordedError struct {
 	text string
 	err  error
@@ -45,7 +45,7 @@ func (e *rewordedError) Error() string { return e.text }
 
 func (e *rewordedError) Unwrap() error { return e.err }
 
-// toOptionError is an error in the words of those who write programs, with what can be done about it.
+// toOptionError replaces flags in an error's text by options of this package, and appends the error's advice.
 func toOptionError(err error) error {
 	if err == nil {
 		return nil
@@ -57,12 +57,13 @@ func toOptionError(err error) error {
 	if do := advice.Of(err); do != "" {
 		text += ": " + do
 	}
-	text = strings.ReplaceAll(text, "--resolve HOST:PORT:ADDR sends", "a kumo.Resolver sends") // it is a function's work
+	// the resolver is a function here
+	text = strings.ReplaceAll(text, "--resolve HOST:PORT:ADDR sends", "a kumo.Resolver sends")
 	if text = optionsOf(text); text == err.Error() {
 		return err
 	}
 	return &rewordedError{text, err}
 }
 
-// errorText is an error with a text of the house's.
+// errorText returns an error with a text that may contain flags, which it replaces by options.
 func errorText(text string) error { return errors.New(optionsOf(text)) }

@@ -14,25 +14,25 @@ import (
 	"kumo/internal/content/fields/value"
 )
 
-// Fields reads a page into a struct, whose fields say by their tags where on the page they stand:
+// Fields reads a page into a struct. The tags of the struct's fields select the parts of the page:
 //
 //	type Product struct {
 //		Title   string    `kumo:"h1,required"`
 //		Price   float64   `kumo:".price"`         // 1.234,56 € is 1234.56
 //		Author  string    `kumo:"a.author@href"`  // an attribute
-//		Image   string    `kumo:"img@src,url"`    // and that as an absolute URL
-//		Day     time.Time `kumo:"time@datetime"`  // as dates are written in some thirty languages
-//		Tags    []string  `kumo:".tag"`           // all that match
-//		Reviews []Review  `kumo:".review"`        // a struct of each, by the tags of Review
+//		Image   string    `kumo:"img@src,url"`    // an attribute as an absolute URL
+//		Day     time.Time `kumo:"time@datetime"`  // date formats of some thirty languages
+//		Tags    []string  `kumo:".tag"`           // all matches
+//		Reviews []Review  `kumo:".review"`        // a struct for each match, by the tags of Review
 //	}
 //
-// A tag is a CSS selector, the first match of which counts, with @ and an attribute behind it or not, and then words
-// with commas before them: required, url, html (what is in the element), number (for a string: the number as JSON has
-// it). Fields of numbers are read as kumo crawl --fields does (see docs/reference/field-rules.md); a bool is true where
-// the selector matches. Fields without a tag are left alone.
+// A tag is a CSS selector, of which the first match counts. An attribute can follow after @. Options follow after
+// commas: required, url, html (the content of the element as HTML), number (for a string: the number in JSON format).
+// Numbers are parsed as by kumo crawl --fields (see docs/reference/field-rules.md). A bool is true if the selector
+// matches. Fields without a tag are not changed.
 //
-// What is not on the page keeps its zero value, and so does what cannot be read, of which the error speaks, as it does
-// of what is required and missing. The error is nil only if all is well.
+// Fields that are not on the page, or cannot be parsed, keep their zero value. The error lists the values that cannot
+// be parsed and the required ones that are missing; otherwise it is nil.
 func Fields[T any](p *Page) (T, error) {
 	var into T
 	v := reflect.ValueOf(&into).Elem()
@@ -53,7 +53,7 @@ func Fields[T any](p *Page) (T, error) {
 	return into, nil
 }
 
-// A plan is how a struct is read.
+// A plan describes how to fill a struct.
 type plan []plannedField
 
 type plannedField struct {
@@ -63,10 +63,10 @@ type plannedField struct {
 	attr     string
 	as       string // url, html, number or ""
 	required bool
-	inner    plan // of a struct; nil for a value
+	inner    plan // fields of a struct; nil for a value
 }
 
-var plans sync.Map // of plan or error, by reflect.Type
+var plans sync.Map // reflect.Type to plan or error
 
 func planOf(t reflect.Type) (plan, error) {
 	if p, known := plans.Load(t); known {
@@ -89,14 +89,14 @@ var (
 	atAttr   = regexp.MustCompile(`^(.*[^\s@])@([\pL_:][\pL\pN_:.-]*)$`)
 )
 
-// makePlan reads a struct's tags. within are the types that it is in.
+// makePlan reads a struct's tags. within lists the enclosing types.
 func makePlan(t reflect.Type, within []reflect.Type) (plan, error) {
 	if t.Kind() != reflect.Struct || t == timeType {
-		return nil, fmt.Errorf("%s is no struct with tags", t)
+		return nil, fmt.Errorf("%s is not a struct with tags", t)
 	}
 	for _, outer := range within {
 		if outer == t {
-			return nil, fmt.Errorf("%s is in itself, without end", t)
+			return nil, fmt.Errorf("%s contains itself", t)
 		}
 	}
 	p := plan{}
@@ -112,7 +112,7 @@ func makePlan(t reflect.Type, within []reflect.Type) (plan, error) {
 			one.inner, err = innerPlan(f.Type, append(within, t))
 		}
 		if err == nil && one.inner != nil && (one.attr != "" || one.as != "") {
-			err = errors.New("a struct is made of an element, and not of what is taken of it")
+			err = errors.New("a struct is read from an element: remove @, url, html and number")
 		}
 		if err != nil {
 			return nil, fmt.Errorf("field %s, kumo:%q: %w", f.Name, tag, err)
@@ -142,7 +142,7 @@ words:
 		case "url", "html", "number":
 			one.as = word
 		default:
-			break words // part of the selector
+			break words // the comma is part of the selector
 		}
 		tag = tag[:i]
 	}
@@ -155,7 +155,7 @@ words:
 	return one, err
 }
 
-// innerPlan is how the structs of a field are read, nil if it has values.
+// innerPlan returns the plan for the structs of a field; nil if the field holds values.
 func innerPlan(t reflect.Type, within []reflect.Type) (plan, error) {
 	if t.Kind() == reflect.Slice {
 		t = t.Elem()
@@ -174,11 +174,11 @@ func innerPlan(t reflect.Type, within []reflect.Type) (plan, error) {
 		reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Float32, reflect.Float64:
 		return nil, nil
 	}
-	return nil, fmt.Errorf("a %s cannot be read: texts, numbers, bool, time.Time, structs with tags, and slices of "+
-		"them can", t)
+	return nil, fmt.Errorf("cannot read a %s: want text, number, bool, time.Time, struct with tags, or slice of "+
+		"them", t)
 }
 
-// A fieldReader reads a page into a struct.
+// A fieldReader fills a struct from a page.
 type fieldReader struct {
 	page   *Page
 	tree   *tree.Tree
@@ -222,7 +222,7 @@ func (r *fieldReader) field(v reflect.Value, p *plannedField, scope int, path st
 	}
 }
 
-// value reads one value, and reports whether there was one.
+// value reads one value, and reports whether the page has one.
 func (r *fieldReader) value(v reflect.Value, p *plannedField, node int, path string) bool {
 	if v.Kind() == reflect.Pointer {
 		v.Set(reflect.New(v.Type().Elem()))
@@ -247,7 +247,7 @@ func (r *fieldReader) value(v reflect.Value, p *plannedField, node int, path str
 	return true
 }
 
-// text is what a field takes of an element, and whether that has it.
+// text returns the text, attribute or HTML of an element for a field, and whether it exists.
 func (r *fieldReader) text(p *plannedField, node int) (text string, has bool) {
 	switch {
 	case p.attr != "":
@@ -269,7 +269,7 @@ func (r *fieldReader) set(v reflect.Value, p *plannedField, text string) (err er
 		}
 	case p.as == "number" || v.Kind() != reflect.String && v.Type() != timeType:
 		if text, err = value.Number(text, ""); err != nil {
-			return fmt.Errorf("no number: %w", err)
+			return fmt.Errorf("not a number: %w", err)
 		}
 	}
 	switch {
@@ -303,7 +303,7 @@ func (r *fieldReader) set(v reflect.Value, p *plannedField, text string) (err er
 	return nil
 }
 
-// dateOf is a date as value.Date reads it; in UTC where it says no zone.
+// dateOf parses a date like value.Date, as UTC if it has no time zone.
 func dateOf(text string) (t time.Time, err error) {
 	iso, err := value.Date(text)
 	if err != nil {

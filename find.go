@@ -10,23 +10,24 @@ import (
 	"kumo/internal/content/parse"
 )
 
-// maxFound is how many elements a selector finds.
+// maxFound is the maximum number of elements that a selector returns.
 const maxFound = 10_000
 
-// An Element is one of a page. It is good as long as its Page is.
+// An Element is an element of a page. It is valid as long as its Page.
 type Element struct {
 	page *Page
 	tree *tree.Tree
 	node int
-	attr string // that its selector asks for, as a::attr(href) does
-	own  bool   // its selector asks for the text without that of elements in it, as p::text does
+	attr string // attribute requested by the selector, as in a::attr(href)
+	own  bool   // the selector requests text without that of child elements, as in p::text
 }
 
-// Find yields the elements of an HTML page that match a CSS selector, in the order of the page; none of another type.
-// Scrapy's ::text and ::attr(NAME) at its end say what Text gives. It panics if css is no selector.
+// Find returns an iterator over the elements of an HTML page that match a CSS selector, in document order. Pages of
+// other types have none. Scrapy's ::text and ::attr(NAME) at the end of the selector set the result of Text. Find
+// panics if css is not a valid selector.
 //
-// The page's tree is made by the first call, in half a millisecond or so, and kept with the page. It has 100,000 nodes
-// at most, and a selector finds 10,000 elements. One goroutine at a time may use a Page and its Elements.
+// The first call parses the page, in about half a millisecond, and keeps the tree with the page. The tree has at most
+// 100,000 nodes, and a selector returns at most 10,000 elements. A Page and its Elements must not be used concurrently.
 func (p *Page) Find(css string) iter.Seq[Element] {
 	s := selector("Find", css)
 	return func(yield func(Element) bool) {
@@ -44,7 +45,7 @@ func selector(who, css string) *tree.Selector {
 	return s
 }
 
-// parsed is the page's tree; nil if it is no HTML.
+// parsed returns the page's tree; nil if the page is not HTML.
 func (p *Page) parsed() *tree.Tree {
 	if p.tree == nil && parse.IsHTML(cmp.Or(p.sniffed, p.Type, "text/html")) {
 		p.tree = tree.New(0).Parse(p.HTML(), false)
@@ -52,7 +53,7 @@ func (p *Page) parsed() *tree.Tree {
 	return p.tree
 }
 
-// Find yields the elements in an element that match: "> li" are its children.
+// Find returns an iterator over the matching descendants of an element. "> li" matches only children.
 func (e Element) Find(css string) iter.Seq[Element] {
 	s := selector("Find", css)
 	return func(yield func(Element) bool) { e.each(s, yield) }
@@ -67,11 +68,11 @@ func (e Element) each(s *tree.Selector, yield func(Element) bool) {
 	}
 }
 
-// Name is the element's name, in lower case.
+// Name returns the element's name, in lower case.
 func (e Element) Name() string { return e.tree.Name(e.node) }
 
-// Text is the element's text, and that of all in it but scripts and styles, white space collapsed; or what the selector
-// asks for instead. It has 64 KiB at most.
+// Text returns the text of the element and its descendants, except scripts and styles, with white space collapsed. If
+// the selector ends with ::text or ::attr, it returns that instead. The text is at most 64 KiB long.
 func (e Element) Text() string {
 	e.tree.ResetSteps()
 	switch {
@@ -83,13 +84,13 @@ func (e Element) Text() string {
 	return e.tree.Text(e.node)
 }
 
-// Attr is an attribute's value, "" if the element has none of that name.
+// Attr returns the value of an attribute; "" if the element does not have it.
 func (e Element) Attr(name string) string {
 	v, _ := e.tree.Attr(e.node, name)
 	return v
 }
 
-// URL is an attribute's value as an absolute URL, by the page's base; "" if it is none.
+// URL returns the value of an attribute as an absolute URL, resolved against the page's base; "" if it is not a URL.
 func (e Element) URL(name string) string {
 	v, has := e.tree.Attr(e.node, name)
 	if !has {
@@ -102,13 +103,13 @@ func (e Element) URL(name string) string {
 	return u
 }
 
-// HTML is what is in the element, as HTML of 64 KiB at most.
+// HTML returns the content of the element as HTML, at most 64 KiB.
 func (e Element) HTML() string {
 	e.tree.ResetSteps()
 	return e.tree.HTML(e.node)
 }
 
-// resolve makes a reference absolute, as links of the page are.
+// resolve makes a reference absolute, like the page's links.
 func (p *Page) resolve(ref string) (string, error) {
 	base, err := weburl.Parse(p.URL)
 	if err != nil {

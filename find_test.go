@@ -49,7 +49,7 @@ func TestFields(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v\nwant %+v", got, want)
 	}
-	if err == nil || !strings.Contains(err.Error(), `Reviews.Stars: "none": no number`) {
+	if err == nil || !strings.Contains(err.Error(), `Reviews.Stars: "none": not a number`) {
 		t.Errorf("what cannot be read: %v", err)
 	}
 }
@@ -74,15 +74,15 @@ func TestFieldsThatAreNone(t *testing.T) {
 		}](page), `field A, kumo:"p >": no selector after the last`},
 		{read[struct {
 			A map[string]int `kumo:"p"`
-		}](page), "map[string]int cannot be read"},
+		}](page), "cannot read a map[string]int"},
 		{read[struct {
 			a string `kumo:"p"`
 		}](page), "not exported"},
 		{read[struct{ A string }](page), "no field of struct"},
-		{read[int](page), "int is no struct"},
+		{read[int](page), "int is not a struct"},
 		{read[struct {
 			A loop `kumo:"p"`
-		}](page), "is in itself"},
+		}](page), "contains itself"},
 		{read[struct {
 			A string `kumo:"p"`
 		}](&kumo.Page{Type: "image/png"}), "it is image/png, not HTML"},

@@ -11,42 +11,43 @@ import (
 	"kumo/internal/engine/crawl"
 )
 
-// A Request is about to be made.
+// A Request is about to be sent.
 type Request struct {
 	URL   string
-	From  string // the page that linked to it, "" for a seed
-	Depth int    // hops from a seed
+	From  string // the page that linked to it; "" for a seed
+	Depth int    // number of links from a seed
 
-	// The fields that go with it, to be changed, but for cookies that servers have set, and what follows from URL and
-	// connection. One that cannot be sent (Host, Content-Length, a control character in a value) ends Run with an error
-	// that names it. What is put here is sent to this host, whichever it is.
+	// The header fields of the request, which the callback may change. Cookies set by servers, and fields that follow
+	// from the URL and the connection, are not included. A field that cannot be sent (Host, Content-Length, a control
+	// character in a value) ends Run with an error that names it. Fields set here are sent to this host, whichever it
+	// is.
 	Header http.Header
 
 	veto string
 }
 
-// Veto leaves the URL out: the reason stands in skipped.jsonl, and Stats count it.
+// Veto excludes the URL. skipped.jsonl records the reason, and Stats counts it.
 func (r *Request) Veto(reason string) { r.veto = cmp.Or(reason, "by OnRequest") }
 
-// A Link is one that a page has, as it is about to be judged.
+// A Link is a link of a page, before the crawl's rules are applied.
 type Link struct {
-	From    string // the page that has it
-	URL     string // absolute and canonical; another may be set, which may be relative to From
-	Element string // what it is: a, img, script, style, frame, link, redirect, sitemap, ...
-	Text    string // an anchor's text, white space collapsed, at most 256 bytes
-	Rel     string // the rel attribute as written
+	From    string // page that contains it
+	URL     string // absolute and canonical; may be changed, also to a URL relative to From
+	Element string // kind of link: a, img, script, style, frame, link, redirect, sitemap, ...
+	Text    string // text of an anchor, white space collapsed, at most 256 bytes
+	Rel     string // rel attribute as written
 
 	veto string
 	more []string
 }
 
-// Veto has the link not followed. Where no other link leads to its URL, the URL is left out with that reason.
+// Veto drops the link. If no other link leads to its URL, the URL is excluded with that reason.
 func (l *Link) Veto(reason string) { l.veto = cmp.Or(reason, "by OnLink") }
 
-// Add has a URL, which may be relative to From, followed beside this one, as if the same element led there.
+// Add adds a link from the same element to another URL, which may be relative to From.
 func (l *Link) Add(url string) { l.more = append(l.more, url) }
 
-// hooks are the callbacks as the engine knows them: none where there are none.
+// hooks returns the engine's hooks for the callbacks that are set.
 func (c *Crawler) hooks() (h crawl.Hooks) {
 	if len(c.onRequest) > 0 {
 		h.Request = c.askRequest

@@ -16,15 +16,15 @@ import (
 	"kumo/internal/engine/crawl"
 )
 
-// A Crawler crawls. Make it with New, give it callbacks, and Run it once, or range over its Pages.
+// A Crawler crawls the web. Create it with New, set callbacks, and call Run once, or iterate over Pages.
 //
-// Callbacks are called by the goroutines that fetch, as many at once as hosts are worked on; those of one host come one
-// after another. While a callback runs its host waits, and no other does. They may call Stop and Stats, and are set
-// before Run. A panic in one ends the program, as any does that nothing recovers.
+// The goroutines that fetch pages call the callbacks, concurrently for different hosts and one at a time for the same
+// host. A running callback delays only its own host. Callbacks may call Stop and Stats. Set them before Run. A panic in
+// a callback ends the program.
 type Crawler struct {
 	job    job.Job
-	set    map[string]bool // settings of a crawl's folder that options have given
-	faults []error         // of options
+	set    map[string]bool // settings given by options that a crawl's folder stores
+	faults []error         // errors of options
 
 	onPage    []func(*Page)
 	onError   []func(*Error)
@@ -32,20 +32,20 @@ type Crawler struct {
 	onLink    []func(*Link)
 	findLinks []func(*Page) []string
 
-	found  func(*Page, error) // where Pages waits for them; nil without
+	found  func(*Page, error) // callback of Pages; nil without
 	vetoes atomic.Int64
 
-	mu      sync.Mutex // guards below
+	mu      sync.Mutex // guards the following fields
 	stop    context.CancelFunc
 	over    bool
-	running *session.Session // while it runs
+	running *session.Session // the running session
 	began   time.Time
-	last    Stats // when it had run
+	last    Stats // counters of the last session
 	cause   error // why the first URL was not answered
 }
 
-// New returns a crawler with the manners of kumo crawl: it stays on the seeds' hosts, obeys robots.txt, and waits a
-// second between two requests to a host.
+// New returns a crawler with the defaults of kumo crawl: it stays on the seeds' hosts, obeys robots.txt, and waits one
+// second between requests to a host.
 func New(opts ...Option) *Crawler {
 	c := &Crawler{set: map[string]bool{}}
 	c.job.Crawl.Depth, c.job.Order, c.job.Frontier.Slices = -1, job.ByDepth, 1
@@ -63,44 +63,44 @@ func New(opts ...Option) *Crawler {
 	return c
 }
 
-// OnPage has f called with every page, when it is fetched, kept and its links are queued. The Page and all that it
-// holds are f's to keep; several callbacks get the same one. If f panics the program ends, see Run.
+// OnPage calls f with every page, after it is fetched and stored and its links are queued. f may keep the Page and its
+// contents; if there are several callbacks, they share it. If f panics, the program ends, see Run.
 func (c *Crawler) OnPage(f func(*Page)) {
 	c.require(f != nil, "OnPage", noFunction, "nil")
 	c.onPage = append(c.onPage, f)
 }
 
-// OnError has f called with every URL that failed for good. The Error is f's to keep.
+// OnError calls f with every URL that failed permanently. f may keep the Error.
 func (c *Crawler) OnError(f func(*Error)) {
 	c.require(f != nil, "OnError", noFunction, "nil")
 	c.onError = append(c.onError, f)
 }
 
-// OnRequest has f called before every request for a URL of the crawl, retries among them, but not for robots.txt and
-// logins. The Request is f's until it returns.
+// OnRequest calls f before every request for a URL of the crawl, including retries, but not for robots.txt and logins.
+// f must not keep the Request after it returns.
 func (c *Crawler) OnRequest(f func(*Request)) {
 	c.require(f != nil, "OnRequest", noFunction, "nil")
 	c.onRequest = append(c.onRequest, f)
 }
 
-// OnLink has f called with every link of every page, before scope, filters and robots.txt are asked about it. The Link
-// is f's until it returns, its strings for good.
+// OnLink calls f with every link of every page, before scope, filters and robots.txt are checked. f must not keep the
+// Link after it returns, but may keep its strings.
 func (c *Crawler) OnLink(f func(*Link)) {
 	c.require(f != nil, "OnLink", noFunction, "nil")
 	c.onLink = append(c.onLink, f)
 }
 
-// FindLinks has f called with every page before its links are queued. The URLs that it returns, which may be relative,
-// count as further links of the page: for pages whose links only the program knows to read, as JSON has them.
+// FindLinks calls f with every page before its links are queued. The URLs that f returns, which may be relative, are
+// added to the page's links. Use it for links that only the program can find, such as those in JSON.
 func (c *Crawler) FindLinks(f func(*Page) []string) {
 	c.require(f != nil, "FindLinks", noFunction, "nil")
 	c.findLinks = append(c.findLinks, f)
 }
 
-// Run crawls from seeds until nothing waits. It returns nil then, ErrLimit when a limit was reached, ErrNothing when no
-// URL was answered, and the context's error when that ended or Stop was called. Requests under way may take up to five
-// seconds more. All callbacks have returned when Run does. One that panics ends the program: it runs in a goroutine of
-// the crawl's, where the caller of Run cannot recover it.
+// Run crawls from the seeds until no URL is pending. Then it returns nil. It returns ErrLimit if a limit was reached,
+// ErrNothing if no URL was answered, and the context's error if the context ended or Stop was called. Requests in
+// flight may take up to five seconds more. All callbacks have returned when Run returns. A panic in a callback ends the
+// program, because callbacks run in the crawl's goroutines, where the caller of Run cannot recover.
 func (c *Crawler) Run(ctx context.Context, seeds ...string) error {
 	ctx, err := c.begin(ctx)
 	if err != nil {
@@ -109,10 +109,10 @@ func (c *Crawler) Run(ctx context.Context, seeds ...string) error {
 	return c.run(ctx, seeds)
 }
 
-// Pages is Run as an iterator: it yields each page as OnPage has it, with a nil error, and each URL that failed for
-// good as a nil page with an *Error. Any other error is the last, and what Run returns. The crawl waits while the
-// loop's body works, but for requests under way. Leaving the loop stops the crawl and waits for its end; pages that
-// come meanwhile are dropped.
+// Pages runs the crawl as an iterator. It yields each page, as OnPage does, with a nil error, and each URL that failed
+// permanently as a nil page with an *Error. Any other error comes last, and is the result of Run. While the loop's body
+// runs, the crawl waits, except for requests in flight. Leaving the loop stops the crawl and waits for its end; pages
+// that arrive after that are dropped.
 func (c *Crawler) Pages(ctx context.Context, seeds ...string) iter.Seq2[*Page, error] {
 	return func(yield func(*Page, error) bool) {
 		ctx, err := c.begin(ctx)
@@ -159,7 +159,7 @@ func (c *Crawler) Pages(ctx context.Context, seeds ...string) iter.Seq2[*Page, e
 func (c *Crawler) begin(ctx context.Context) (context.Context, error) {
 	switch {
 	case c.set == nil:
-		return nil, errors.New("kumo: a Crawler is made with New")
+		return nil, errors.New("kumo: create a Crawler with New")
 	case ctx == nil:
 		return nil, errors.New("kumo: the context is nil")
 	}
@@ -169,7 +169,7 @@ func (c *Crawler) begin(ctx context.Context) (context.Context, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.stop != nil {
-		return nil, errors.New("kumo: a Crawler runs once")
+		return nil, errors.New("kumo: Run or Pages was called twice")
 	}
 	ctx, c.stop = context.WithCancel(ctx)
 	if c.over {
@@ -200,7 +200,7 @@ func (c *Crawler) run(ctx context.Context, seeds []string) error {
 	return toOptionError(errors.Join(err, s.Close()))
 }
 
-// Stop ends Run, now or when it is called.
+// Stop ends Run. If it is called before Run, Run ends immediately.
 func (c *Crawler) Stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -239,12 +239,12 @@ func (c *Crawler) failed(e *Error) {
 
 func (c *Crawler) skipped(s *page.Skip) {
 	if s.Rule == "failed" {
-		return // visited is told more
+		return // visited gets the details
 	}
-	c.setCause(func() error { return toOptionError(fmt.Errorf("%s was left out: %s: %s", s.URL, s.Rule, s.Why)) })
+	c.setCause(func() error { return toOptionError(fmt.Errorf("%s was excluded: %s: %s", s.URL, s.Rule, s.Why)) })
 }
 
-// setCause keeps why the first URL was not answered.
+// setCause stores why the first URL was not answered.
 func (c *Crawler) setCause(why func() error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -96,7 +96,7 @@ func TestNothingFetched(t *testing.T) {
 		t.Errorf("nobody listens: %v", err)
 	}
 	err = quick().Run(t.Context(), closed.URL)
-	if !errors.Is(err, kumo.ErrNothing) || !strings.Contains(err.Error(), "left out: robots: ") {
+	if !errors.Is(err, kumo.ErrNothing) || !strings.Contains(err.Error(), "excluded: robots: ") {
 		t.Errorf("robots.txt forbids it: %v", err)
 	}
 	err = quick().Run(t.Context())
@@ -124,14 +124,14 @@ func TestSettingsLast(t *testing.T) {
 	mustRun(t, quick(out, kumo.Scope("prefix"), not, kumo.Depth(1)), s.URL+"/a/")
 	s.wantAsked(t, "/a/", "/a/1")
 	for words, opt := range map[string]kumo.Option{
-		`kumo.Scope: "prefix", and not "host", and that cannot change`: kumo.Scope("host"),
-		`kumo.Depth: "1", and not "0", and that may only grow`:         kumo.Depth(0),
-		`kumo.Exclude: "x$", and not "y", and that`:                    kumo.Exclude(regexp.MustCompile("y")),
-		`kumo.Include: "", and not "y", and that`:                      kumo.Include(regexp.MustCompile("y")),
-		`kumo.Canon: "none", and not "index"`:                          kumo.Canon("index"),
-		`kumo.IgnoreRobots: "obey", and not "ignore"`:                  kumo.IgnoreRobots(),
+		`kumo.Scope: "prefix", not "host", and the setting cannot change`: kumo.Scope("host"),
+		`kumo.Depth: "1", not "0", and the setting may only grow`:         kumo.Depth(0),
+		`kumo.Exclude: "x$", not "y", and the setting`:                    kumo.Exclude(regexp.MustCompile("y")),
+		`kumo.Include: "", not "y", and the setting`:                      kumo.Include(regexp.MustCompile("y")),
+		`kumo.Canon: "none", not "index"`:                                 kumo.Canon("index"),
+		`kumo.IgnoreRobots: "obey", not "ignore"`:                         kumo.IgnoreRobots(),
 	} {
-		want := strings.Replace(words, ": ", ": the crawl in "+dir+" was begun with ", 1)
+		want := strings.Replace(words, ": ", ": the crawl in "+dir+" was started with ", 1)
 		if err := quick(out, opt).Run(t.Context(), s.URL+"/a/"); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}

@@ -13,12 +13,12 @@ import (
 func TestNothingInPlaceOfSomethingIsRefused(t *testing.T) {
 	var zero kumo.Crawler
 	for want, c := range map[string]*kumo.Crawler{
-		"an Option is nil":         kumo.New(nil),
-		"a cookie is nil":          kumo.New(kumo.Cookies("http://127.0.0.1/", nil)),
-		"is made with New":         &zero,
-		"Header: the field follow": kumo.New(kumo.Header("Host", "x")),
-		"a kumo.Resolver sends":    kumo.New(kumo.Header("Host", "x")),
-		"kumo.Cookies: ":           kumo.New(kumo.Cookies("http://127.0.0.1/", &http.Cookie{Name: "a", Value: "b"}, nil)),
+		"an Option is nil":          kumo.New(nil),
+		"a cookie is nil":           kumo.New(kumo.Cookies("http://127.0.0.1/", nil)),
+		"create a Crawler with New": &zero,
+		"Header: the field follow":  kumo.New(kumo.Header("Host", "x")),
+		"a kumo.Resolver sends":     kumo.New(kumo.Header("Host", "x")),
+		"kumo.Cookies: ":            kumo.New(kumo.Cookies("http://127.0.0.1/", &http.Cookie{Name: "a", Value: "b"}, nil)),
 	} {
 		if err := c.Run(t.Context(), "http://127.0.0.1:1/"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v; want %q", err, want)

@@ -24,35 +24,35 @@ import (
 	"kumo/internal/state/rank"
 )
 
-// An Option sets something that New's defaults do not suit. What is wrong with one Run says, by its name.
+// An Option changes a default of New. Run returns the errors of options, with their names.
 type Option func(*Crawler)
 
-// fault notes what is wrong with an option, if anything is.
+// fault stores an option's error, unless it is nil.
 func (c *Crawler) fault(option string, err error) {
 	if err != nil {
 		c.faults = append(c.faults, fmt.Errorf("kumo.%s: %w", option, toOptionError(err)))
 	}
 }
 
-// require notes that an option's value is none.
+// require stores an error with the text want, unless the option's value is ok.
 func (c *Crawler) require(ok bool, option, want string, value any) {
 	if !ok {
 		c.faults = append(c.faults, fmt.Errorf("kumo.%s(%v): %s", option, value, want))
 	}
 }
 
-// markGiven notes that an option has a setting which a crawl's folder keeps.
+// markGiven records that an option gives a setting that a crawl's folder stores.
 func (c *Crawler) markGiven(key string) { c.set[key] = true }
 
 const (
 	notNegative = "it cannot be negative"
-	positive    = "it must be more than nothing"
-	noFunction  = "a function is wanted"
+	positive    = "it must be greater than zero"
+	noFunction  = "the function is nil"
 )
 
-// What is fetched.
+// Options that select what is fetched.
 
-// Scope says which URLs belong to the crawl, seen from its seeds: "page", "prefix", "host" (unless set), "domain" or
+// Scope sets which URLs belong to the crawl, relative to its seeds: "page", "prefix", "host" (default), "domain" or
 // "any".
 func Scope(name string) Option {
 	return func(c *Crawler) {
@@ -63,7 +63,7 @@ func Scope(name string) Option {
 	}
 }
 
-// Depth is how many hops from a seed links are followed; 0 is the seeds only. Negative: without limit, as unless set.
+// Depth sets the maximum number of links from a seed; 0: only the seeds. Negative: no limit, the default.
 func Depth(hops int) Option {
 	return func(c *Crawler) {
 		c.markGiven("depth")
@@ -71,7 +71,7 @@ func Depth(hops int) Option {
 	}
 }
 
-// Include fetches only URLs that match one of the expressions, besides the seeds.
+// Include fetches only URLs that match one of the expressions, and the seeds.
 func Include(res ...*regexp.Regexp) Option {
 	return func(c *Crawler) {
 		c.require(!slices.Contains(res, nil), "Include", "an expression is nil", "nil")
@@ -89,10 +89,10 @@ func Exclude(res ...*regexp.Regexp) Option {
 	}
 }
 
-// Canon has URLs rewritten before they are known, so that spellings of one page are fetched once, by a list of rules:
-// "tracking" and "session" drop query parameters that say where a visitor came from or who he is, "sort" sorts the
-// query, "index" drops "index.html" and the like, "www" drops that from hosts. On some sites they lose pages; without
-// Canon no rule holds.
+// Canon sets rules that rewrite URLs before they are compared, so that each page is fetched once under all its URLs.
+// The argument is a list of rules: "tracking" and "session" remove query parameters that track visitors, "sort" sorts
+// the query, "index" removes "index.html" and similar names, "www" removes that from hosts. On some sites these rules
+// lose pages. Default: no rules.
 func Canon(rules string) Option {
 	return func(c *Crawler) {
 		set, err := weburl.ParseRules(rules)
@@ -102,7 +102,7 @@ func Canon(rules string) Option {
 	}
 }
 
-// Embeds fetches images, scripts and other parts of pages, too, wherever they lie.
+// Embeds also fetches images, scripts and other parts of pages, on any host.
 func Embeds() Option {
 	return func(c *Crawler) {
 		c.markGiven("embeds")
@@ -110,7 +110,7 @@ func Embeds() Option {
 	}
 }
 
-// Sitemaps says which sitemaps are read: those that robots.txt names ("named", unless set), /sitemap.xml, too, where it
+// Sitemaps sets which sitemaps are read: those that robots.txt names ("named", the default), also /sitemap.xml if it
 // names none ("guess"), or none ("ignore").
 func Sitemaps(which string) Option {
 	return func(c *Crawler) {
@@ -121,8 +121,8 @@ func Sitemaps(which string) Option {
 	}
 }
 
-// Order says which of the URLs that wait at a host goes first: the least deep ("depth", unless set), the most important
-// by the links that were found ("pagerank", "opic", "indegree"), the first found ("breadth") or any ("random").
+// Order sets the order of a host's queued URLs: lowest depth first ("depth", the default), most important first by the
+// links found so far ("pagerank", "opic", "indegree"), first found first ("breadth"), or random ("random").
 func Order(name string) Option {
 	return func(c *Crawler) {
 		c.require(slices.Contains(job.Orders(), name), "Order", "it is one of "+strings.Join(job.Orders(), ", "),
@@ -132,8 +132,7 @@ func Order(name string) Option {
 	}
 }
 
-// Prefer takes URLs that match for weight times as important, or less so with a weight below 1. Of several that match
-// all count.
+// Prefer multiplies the importance of matching URLs by weight. If several expressions match, all weights apply.
 func Prefer(urls *regexp.Regexp, weight float64) Option {
 	return func(c *Crawler) {
 		if urls == nil {
@@ -146,9 +145,9 @@ func Prefer(urls *regexp.Regexp, weight float64) Option {
 	}
 }
 
-// Limits. Where one is reached Run ends with ErrLimit.
+// Limits. When one is reached, Run returns ErrLimit.
 
-// Limit stops the crawl after so many pages, of all runs with Out together; 0: without limit, as unless set.
+// Limit stops the crawl after that many pages; with Out, pages of all runs count. 0: no limit, the default.
 func Limit(pages int64) Option {
 	return func(c *Crawler) {
 		c.require(pages >= 0, "Limit", notNegative, pages)
@@ -156,8 +155,8 @@ func Limit(pages int64) Option {
 	}
 }
 
-// SizeLimit stops the crawl after so many bytes over the wire, of all runs with Out together; 0: without limit, as
-// unless set.
+// SizeLimit stops the crawl after that many bytes over the wire; with Out, those of all runs count. 0: no limit, the
+// default.
 func SizeLimit(bytes int64) Option {
 	return func(c *Crawler) {
 		c.require(bytes >= 0, "SizeLimit", notNegative, bytes)
@@ -165,7 +164,7 @@ func SizeLimit(bytes int64) Option {
 	}
 }
 
-// TimeLimit stops the run after so long; 0: without limit, as unless set.
+// TimeLimit stops the run after that time; 0: no limit, the default.
 func TimeLimit(d time.Duration) Option {
 	return func(c *Crawler) {
 		c.require(d >= 0, "TimeLimit", notNegative, d)
@@ -173,8 +172,8 @@ func TimeLimit(d time.Duration) Option {
 	}
 }
 
-// NoTraps fetches also what is like a trap: URLs whose pattern brings nothing new, and more of a registered domain than
-// PagesPerDomain, HostsPerDomain and NamesPerDomain let in. Page.NearDuplicate is "" then.
+// NoTraps turns off the guard against traps: it also fetches URLs whose pattern yields nothing new, and ignores
+// PagesPerDomain, HostsPerDomain and NamesPerDomain. Page.NearDuplicate is then always "".
 func NoTraps() Option {
 	return func(c *Crawler) {
 		c.markGiven(job.NoTrapsKey)
@@ -182,8 +181,8 @@ func NoTraps() Option {
 	}
 }
 
-// PagesPerHost is how many pages of a host are fetched; what is left then is left out, and no error. 0: without limit,
-// as unless set.
+// PagesPerHost limits the number of pages of a host. Further URLs are excluded, which is no error. 0: no limit, the
+// default.
 func PagesPerHost(pages int64) Option {
 	return func(c *Crawler) {
 		c.require(pages >= 0, "PagesPerHost", notNegative, pages)
@@ -203,23 +202,23 @@ func BytesPerHost(bytes int64) Option {
 	}
 }
 
-// PagesPerDomain is how many pages of a registered domain are fetched, as PagesPerHost; 10,000,000 unless set.
+// PagesPerDomain limits the number of pages of a registered domain, like PagesPerHost. Default: 10,000,000.
 func PagesPerDomain(pages int64) Option {
 	return perDomain("PagesPerDomain", crawl.RulePagesPerDomain, pages, func(c *crawl.Config) *int64 {
 		return &c.PagesPerDomain
 	})
 }
 
-// HostsPerDomain is from how many hosts of a registered domain anything is fetched, those of seeds apart. 0: without
-// limit; 100,000 unless set.
+// HostsPerDomain limits the number of hosts of a registered domain that are visited, besides those of seeds. 0: no
+// limit. Default: 100,000.
 func HostsPerDomain(hosts int64) Option {
 	return perDomain("HostsPerDomain", crawl.RuleHostsPerDomain, hosts, func(c *crawl.Config) *int64 {
 		return &c.HostsPerDomain
 	})
 }
 
-// NamesPerDomain is how many names of a registered domain are looked up, whether they are known or not, those of seeds
-// apart. 0: without limit; 200,000 unless set.
+// NamesPerDomain limits the number of names of a registered domain that are looked up, whether they exist or not,
+// besides those of seeds. 0: no limit. Default: 200,000.
 func NamesPerDomain(names int64) Option {
 	return perDomain("NamesPerDomain", crawl.RuleNamesPerDomain, names, func(c *crawl.Config) *int64 {
 		return &c.NamesPerDomain
@@ -234,7 +233,7 @@ func perDomain(option, key string, n int64, of func(*crawl.Config) *int64) Optio
 	}
 }
 
-// MaxBody cuts answers off that are longer, by their bytes over the wire; 32 MiB unless set. See Page.Truncated.
+// MaxBody truncates longer responses, counted in bytes over the wire. Default: 32 MiB. See Page.Truncated.
 func MaxBody(bytes int64) Option {
 	return func(c *Crawler) {
 		c.require(bytes > 0, "MaxBody", positive, bytes)
@@ -242,8 +241,8 @@ func MaxBody(bytes int64) Option {
 	}
 }
 
-// Memory is how many bytes queues, known URLs and pages under way may take; the rest is on the disk, with Out. A third
-// of what there is unless set. What callbacks keep is not counted.
+// Memory limits the bytes of memory for queues, known URLs and pages in progress; with Out, the rest is on disk.
+// Default: a third of the available memory. Data that callbacks keep is not counted.
 func Memory(bytes int64) Option {
 	return func(c *Crawler) {
 		c.require(bytes > 0, "Memory", positive, bytes)
@@ -251,9 +250,9 @@ func Memory(bytes int64) Option {
 	}
 }
 
-// Manners.
+// Options for politeness.
 
-// Delay is the time from the end of an answer to the next request to that host; one second unless set.
+// Delay sets the time from the end of an answer to the next request to the same host. Default: one second.
 func Delay(d time.Duration) Option {
 	return func(c *Crawler) {
 		c.require(d >= 0, "Delay", notNegative, d)
@@ -261,9 +260,8 @@ func Delay(d time.Duration) Option {
 	}
 }
 
-// Override gives some hosts or URLs settings in place of the crawl's, as YAML: {match: example.com, delay: 5s}, or a
-// list of such mappings. Of each setting the first that matches and has it counts. See
-// docs/reference/overrides.md.
+// Override changes settings for some hosts or URLs. The argument is YAML: {match: example.com, delay: 5s}, or a list of
+// such mappings. For each setting, the first matching entry that has it applies. See docs/reference/overrides.md.
 func Override(yaml string) Option {
 	return func(c *Crawler) {
 		more, err := policy.ParseOverrides(yaml)
@@ -276,7 +274,7 @@ func Override(yaml string) Option {
 	}
 }
 
-// Concurrency is how many hosts are worked on at once; 64 unless set.
+// Concurrency sets the number of hosts that are visited at once. Default: 64.
 func Concurrency(hosts int) Option {
 	return func(c *Crawler) {
 		c.require(hosts >= 1, "Concurrency", "at least one host must be worked on", hosts)
@@ -284,7 +282,7 @@ func Concurrency(hosts int) Option {
 	}
 }
 
-// PerHost is how many connections a host may have; one unless set. Callbacks of one host then come as many at once.
+// PerHost sets the maximum number of connections to a host, and so of concurrent callbacks for a host. Default: one.
 func PerHost(connections int) Option {
 	return func(c *Crawler) {
 		c.require(connections >= 1, "PerHost", "a host needs at least one connection", connections)
@@ -292,7 +290,7 @@ func PerHost(connections int) Option {
 	}
 }
 
-// Rate is how many requests are made a second, all hosts together; 0: without limit, as unless set.
+// Rate limits the requests per second to all hosts together; 0: no limit, the default.
 func Rate(perSecond float64) Option {
 	return func(c *Crawler) {
 		c.require(perSecond >= 0, "Rate", notNegative, perSecond)
@@ -300,7 +298,7 @@ func Rate(perSecond float64) Option {
 	}
 }
 
-// Tries is how many visits a URL gets before it has failed; three unless set.
+// Tries sets the number of attempts before a URL fails. Default: three.
 func Tries(n int) Option {
 	return func(c *Crawler) {
 		c.require(n >= 1, "Tries", "a URL needs at least one", n)
@@ -308,7 +306,7 @@ func Tries(n int) Option {
 	}
 }
 
-// Timeout is how long an answer may bring nothing; 30 seconds unless set.
+// Timeout sets how long a response may make no progress. Default: 30 seconds.
 func Timeout(d time.Duration) Option {
 	return func(c *Crawler) {
 		c.require(d > 0, "Timeout", positive, d)
@@ -316,7 +314,7 @@ func Timeout(d time.Duration) Option {
 	}
 }
 
-// Contact is a URL or mail address where site owners can reach you; it becomes part of the user agent.
+// Contact sets a URL or mail address where site owners can reach you. It becomes part of the User-Agent.
 func Contact(contact string) Option {
 	return func(c *Crawler) {
 		c.fault("Contact", fetch.CheckField("User-Agent", contact))
@@ -324,7 +322,7 @@ func Contact(contact string) Option {
 	}
 }
 
-// UserAgent is the whole User-Agent.
+// UserAgent sets the complete User-Agent.
 func UserAgent(agent string) Option {
 	return func(c *Crawler) {
 		c.fault("UserAgent", fetch.CheckField("User-Agent", agent))
@@ -332,7 +330,7 @@ func UserAgent(agent string) Option {
 	}
 }
 
-// IgnoreRobots fetches what robots.txt forbids. Do that on your own sites only.
+// IgnoreRobots fetches URLs that robots.txt forbids. Use it on your own sites only.
 func IgnoreRobots() Option {
 	return func(c *Crawler) {
 		c.markGiven("robots")
@@ -340,8 +338,8 @@ func IgnoreRobots() Option {
 	}
 }
 
-// Ignore does not obey what pages ask of robots: "nofollow", "rel-nofollow", "noindex", "noarchive",
-// "unavailable-after"; or "all".
+// Ignore ignores robots directives of pages: "nofollow", "rel-nofollow", "noindex", "noarchive", "unavailable-after",
+// or "all".
 func Ignore(directives ...string) Option {
 	return func(c *Crawler) {
 		d, err := policy.ParseDirectives(directives)
@@ -351,13 +349,13 @@ func Ignore(directives ...string) Option {
 	}
 }
 
-// AllowPrivate visits private and loopback addresses, not only at the hosts of seeds.
+// AllowPrivate allows private and loopback addresses for all hosts. By default, only hosts of seeds may have them.
 func AllowPrivate() Option { return func(c *Crawler) { c.job.Fetch.AllowPrivate = true } }
 
-// How is fetched.
+// Options for requests.
 
-// Header sends a field with each request, robots.txt's among them. One whose name says that it is a secret
-// (Authorization, an API key) goes to the seeds' hosts only. OnRequest changes fields of single requests.
+// Header adds a header field to each request, including those for robots.txt. If its name marks a secret
+// (Authorization, an API key), it is sent only to the seeds' hosts. OnRequest can change the fields of single requests.
 func Header(name, value string) Option {
 	return func(c *Crawler) {
 		c.fault("Header", fetch.CheckField(name, value))
@@ -368,7 +366,7 @@ func Header(name, value string) Option {
 	}
 }
 
-// BasicAuth sends a name and a password to the seeds' hosts.
+// BasicAuth sends a user name and a password to the seeds' hosts.
 func BasicAuth(user, password string) Option {
 	return func(c *Crawler) {
 		c.require(user != "", "BasicAuth", "the name is empty", `""`)
@@ -376,8 +374,8 @@ func BasicAuth(user, password string) Option {
 	}
 }
 
-// Cookies sends cookies as if the server at a URL had set them before the crawl. They go to the seeds' hosts only, and
-// a server's own, once it sets one of that name, takes its place.
+// Cookies sends cookies as if the server at a URL had set them before the crawl. They are sent only to the seeds'
+// hosts. A cookie of the same name from the server replaces them.
 func Cookies(rawURL string, cookies ...*http.Cookie) Option {
 	return func(c *Crawler) {
 		u, err := seeds.ParseURL(rawURL)
@@ -391,7 +389,7 @@ func Cookies(rawURL string, cookies ...*http.Cookie) Option {
 	}
 }
 
-// CookieFile sends the cookies of a Netscape cookie file, as browsers' extensions and curl write it, to the seeds'
+// CookieFile sends the cookies of a Netscape cookie file, as written by browser extensions and curl, to the seeds'
 // hosts.
 func CookieFile(name string) Option {
 	return func(c *Crawler) {
@@ -404,10 +402,11 @@ func CookieFile(name string) Option {
 	}
 }
 
-// NoCookies keeps none of the cookies that servers set, and sends none back.
+// NoCookies ignores cookies from servers.
 func NoCookies() Option { return func(c *Crawler) { c.job.NoCookies = true } }
 
-// Login logs in before anything is fetched, by a file as kumo crawl --login has it. If that fails, Run does.
+// Login logs in before anything is fetched, with a configuration file as for kumo crawl --login. If the login fails,
+// Run returns an error.
 func Login(file string) Option {
 	return func(c *Crawler) {
 		logins, err := login.Load(file)
@@ -416,23 +415,23 @@ func Login(file string) Option {
 	}
 }
 
-// Proxy fetches through a proxy: http://, https://, socks5:// or socks5h://, with user and password if it asks for
-// them. Names are looked up here, too, to keep private addresses out, but for socks5h.
+// Proxy fetches through a proxy: http://, https://, socks5:// or socks5h://, with user name and password if necessary.
+// Except with socks5h, kumo also resolves the names itself, to refuse private addresses.
 func Proxy(rawURL string) Option {
 	return func(c *Crawler) {
 		u, err := url.Parse(rawURL)
 		if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme) {
-			c.fault("Proxy", errors.New("a URL such as http://HOST:PORT, https://HOST:PORT, socks5://HOST:PORT or "+
-				"socks5h://HOST:PORT is wanted")) // without the URL, which may have a password
+			c.fault("Proxy", errors.New("want a URL such as http://HOST:PORT, https://HOST:PORT, socks5://HOST:PORT or "+
+				"socks5h://HOST:PORT")) // omits the URL, which may contain a password
 			return
 		}
 		c.job.Fetch.Proxy = u
 	}
 }
 
-// TLS is how TLS is spoken: whose certificates are believed, which versions are, which certificate is shown to servers
-// that ask for one. ServerName and NextProtos follow from each URL. Without CurvePreferences keys are not exchanged by
-// ML-KEM, which Go's defaults do: it costs a quarter of the CPU time where each page has its own connection. It is copied.
+// TLS sets the TLS configuration: root certificates, versions, and client certificates. ServerName and NextProtos
+// follow from each URL. Without CurvePreferences, ML-KEM key exchange is off, unlike in Go's defaults: it costs a
+// quarter of the CPU time if each page needs a new connection. The configuration is copied.
 func TLS(cfg *tls.Config) Option {
 	return func(c *Crawler) {
 		if cfg == nil {
@@ -443,8 +442,8 @@ func TLS(cfg *tls.Config) Option {
 	}
 }
 
-// Resolver looks names up in place of the system's resolver. What it finds is kept for five minutes. Private addresses
-// are refused whoever finds them, see AllowPrivate.
+// Resolver resolves names instead of the system's resolver. Results are cached for five minutes. Private addresses are
+// refused as usual, see AllowPrivate.
 func Resolver(r interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }) Option {
@@ -457,20 +456,22 @@ func Resolver(r interface {
 	}
 }
 
-// What is kept.
+// Options for storage.
 
-// Out keeps the crawl in a folder, as kumo crawl does: WARC, pages.jsonl, logs, and the state from which the same
-// program, or kumo crawl, continues. Without it nothing is written. What decides which URLs a crawl leaves out (Scope,
-// Depth, Include, Exclude, Canon, Embeds, IgnoreRobots, Ignore, Sitemaps, PagesPerHost) is kept with it: a run that
-// does not say goes on with it, and one that says otherwise is refused, unless it lets more in.
+// Out stores the crawl in a folder, like kumo crawl: WARC, pages.jsonl, logs, and the state from which the same
+// program, or kumo crawl, resumes. Without it, nothing is written. The folder also stores the settings that decide
+// which URLs are excluded (Scope, Depth, Include, Exclude, Canon, Embeds, IgnoreRobots, Ignore, Sitemaps,
+// PagesPerHost). A later run without such an option uses the stored value. A later run with another value fails, unless
+// the value only admits more URLs.
 func Out(dir string) Option {
 	return func(c *Crawler) {
-		c.require(!strings.Contains(dir, "://"), "Out", "a crawl is kept in a folder of this machine", fmt.Sprintf("%q", dir))
+		c.require(!strings.Contains(dir, "://"), "Out", "want a folder of this machine", fmt.Sprintf("%q", dir))
 		c.job.Dir = dir
 	}
 }
 
-// Keep puts every page into a program's own store, with Out or without. Several get each page in the order given.
+// Keep passes every page to a store of the program, with or without Out. Several stores get each page in the given
+// order.
 func Keep(s Store) Option {
 	return func(c *Crawler) {
 		if s == nil {

@@ -15,33 +15,33 @@ import (
 	"kumo/internal/content/parse"
 )
 
-// A Page is one URL that was answered.
+// A Page is a URL that was answered.
 type Page struct {
-	URL       string // as fetched, in canonical form
-	From      string // the page that linked to it, "" for a seed
-	Depth     int    // hops from a seed
+	URL       string // canonical, as requested
+	From      string // page that linked to it; "" for a seed
+	Depth     int    // number of links from a seed
 	Status    int    // HTTP status
 	Header    http.Header
-	Type      string // media type without parameters, in lower case
-	Charset   string // that text was read with, "" for other types
-	Lang      string // of the first sentences: ISO 639-1 or 639-3, "other"; "" for other types
+	Type      string // media type without parameters, lower case
+	Charset   string // charset used to decode text; "" for other types
+	Lang      string // language of the first sentences: ISO 639-1 or 639-3, or "other"; "" for other types
 	Title     string
-	Body      []byte   // without transfer and content coding; in the page's own charset, see HTML
-	Links     []string // absolute and canonical, in the order found, whatever OnLink makes of them
-	Truncated bool     // the answer ended early, or was longer than the limit
-	NoIndex   bool     // the page asks to be shown in no index
-	// the URL of a page with nearly the same text, fetched before; "" if none is known
+	Body      []byte   // without transfer and content coding, in the page's own charset; see HTML
+	Links     []string // absolute and canonical, in document order, before OnLink changes them
+	Truncated bool     // the response ended early, or was longer than the limit
+	NoIndex   bool     // the page asks not to be indexed
+	// URL of a page fetched before with nearly the same text; "" if none is known
 	NearDuplicate string
-	ServerIP      netip.Addr // of the server, or of the proxy; the zero Addr if it is not known
+	ServerIP      netip.Addr // address of the server, or of the proxy; the zero Addr if not known
 	Time          time.Time
 	Took          time.Duration
 
-	sniffed string     // what the body is, by its own word
-	tree    *tree.Tree // nil: not yet made
+	sniffed string     // detected media type of the body
+	tree    *tree.Tree // nil: not parsed yet
 }
 
-// HTML is the body in UTF-8, whatever the page's charset is: without byte order mark, and what is wrong in it replaced
-// by U+FFFD. What is no text is as in Body. It is made anew by each call.
+// HTML returns the body in UTF-8, whatever the page's charset is, without a byte order mark and with invalid bytes
+// replaced by U+FFFD. If the body is not text, it is returned unchanged. Each call decodes the body again.
 func (p *Page) HTML() string {
 	if p.Charset == "" {
 		return string(p.Body)
@@ -49,36 +49,36 @@ func (p *Page) HTML() string {
 	return string(parse.UTF8(p.Body, p.Charset))
 }
 
-// An Article is what a page is about. A field is "" where the page has none.
+// An Article is the main content of a page. Fields that the page does not have are "".
 type Article struct {
-	Headline  string // without the site's name
-	Author    string // several are separated by "; "
-	Published string // RFC 3339 where the page gives time and zone, otherwise a date, 2006-01-02
-	Text      string // a line for each paragraph, subheading, list item or row; tabs between cells
-	Lang      string // that the text is in, as far as it can be told, otherwise as the page declares it
+	Headline  string // without the name of the site
+	Author    string // several authors are separated by "; "
+	Published string // RFC 3339 if the page has time and zone, otherwise a date, 2006-01-02
+	Text      string // a line for each paragraph, subheading, list item or table row; tabs between cells
+	Lang      string // detected language of the text, otherwise the declared language
 }
 
-// Text is the main text of an HTML page, without menus, comments and footers: Article has more. It is found by each
-// call anew, in a millisecond or two.
+// Text returns the main text of an HTML page, without menus, comments and footers. See Article for more. Each call
+// extracts it again, in one or two milliseconds.
 func (p *Page) Text() string { return p.Article().Text }
 
-// Article is what an HTML page is about; nothing of another type. It is found by each call anew. Of a very large page
-// only the beginning is read.
+// Article returns the main content of an HTML page; empty for other types. Each call extracts it again. Of a very large
+// page, only the beginning is read.
 func (p *Page) Article() Article {
 	if !parse.IsHTML(cmp.Or(p.sniffed, p.Type)) {
 		return Article{}
 	}
-	t, _ := maintext.Extract([]byte(p.HTML()), p.URL) // what was found before a bound is worth having
+	t, _ := maintext.Extract([]byte(p.HTML()), p.URL) // if a bound was exceeded, the result so far is still useful
 	return Article{t.Headline, t.Author, t.Published, t.Text, t.Language()}
 }
 
-// pageOf copies what the engine will use again.
+// pageOf copies data that the engine will reuse.
 func pageOf(r *page.Record) *Page {
 	res := r.Response
 	p := &Page{URL: r.URL, From: r.From, Depth: r.Depth, Status: res.Status, Header: res.Header.Clone(),
 		Body: slices.Clone(res.Body), Truncated: res.Truncated != page.Whole || res.FullBody != nil, NoIndex: r.NoIndex,
 		NearDuplicate: r.NearDuplicate, ServerIP: res.ServerIP(), Time: r.Time, Took: r.Took}
-	if r.Page == nil { // a recrawl has found it as it was
+	if r.Page == nil { // a recrawl found it unchanged
 		return p
 	}
 	p.sniffed = strings.Clone(r.Page.Sniffed)
@@ -89,7 +89,7 @@ func pageOf(r *page.Record) *Page {
 	return p
 }
 
-// An Error is one URL that was not answered.
+// An Error is a URL that was not answered.
 type Error struct {
 	URL   string
 	From  string

@@ -13,8 +13,8 @@ import (
 	"kumo/internal/engine/seeds"
 )
 
-// savedKeys are the settings that package kumo keeps in the crawl's folder as kumo crawl does: those that decide what the
-// crawl excludes or writes, and the order of URLs. text and fields are the command's alone.
+// savedKeys are the settings that package kumo stores in the crawl's folder, as kumo crawl does: those that decide
+// which URLs are excluded and which files are written, and the order of URLs. Only the command has text and fields.
 var savedKeys = setting.Keys(func(s *setting.Setting) bool {
 	switch s.Key {
 	case "text", job.FieldsKey:
@@ -40,7 +40,7 @@ func setSetting(j *job.Job, key string, values []string) error {
 
 func one(values []string) string { return strings.Join(values, ",") }
 
-// resume has the crawl in the folder go on as it was begun, and refuses options that say otherwise.
+// resume loads the settings of the crawl in the folder, and returns an error if options contradict them.
 func (c *Crawler) resume() error {
 	if c.job.Dir == "" {
 		return nil
@@ -52,11 +52,11 @@ func (c *Crawler) resume() error {
 	if len(saved) > 0 {
 		was := settings.Map(saved)
 		if one(was["text"]) == "true" {
-			return fmt.Errorf("kumo: the crawl in %s writes text.jsonl, which kumo crawl alone does: go on with "+
+			return fmt.Errorf("kumo: the crawl in %s writes text.jsonl, which only kumo crawl supports: resume it with "+
 				"kumo crawl --out %[1]s", c.job.Dir)
 		}
 		if one(was[job.FieldsKey]) != "" {
-			return fmt.Errorf("kumo: the crawl in %s writes fields.jsonl, which kumo crawl alone does: go on with "+
+			return fmt.Errorf("kumo: the crawl in %s writes fields.jsonl, which only kumo crawl supports: resume it with "+
 				"kumo crawl --out %[1]s", c.job.Dir)
 		}
 		for _, key := range savedKeys {
@@ -80,7 +80,7 @@ func (c *Crawler) resumeSetting(key string, was map[string][]string) error {
 		return nil
 	}
 	if !known {
-		old = settingOf(&New().job, key) // an empty value is not written
+		old = settingOf(&New().job, key) // empty values are not stored
 	}
 	now := settingOf(&c.job, key)
 	if key == job.OrderKey || slices.Equal(old, now) || setting.Widens(key, old, now) {
@@ -90,12 +90,11 @@ func (c *Crawler) resumeSetting(key string, was map[string][]string) error {
 	if s.Widens != nil {
 		change = "may only grow"
 	}
-	return fmt.Errorf("kumo.%s: the crawl in %s was begun with %q, and not %q, and that %s: name another folder with "+
-		"kumo.Out", s.Option, c.job.Dir, one(old), one(now), change)
+	return fmt.Errorf("kumo.%s: the crawl in %s was started with %q, not %q, and the setting %s: name another folder "+
+		"with kumo.Out", s.Option, c.job.Dir, one(old), one(now), change)
 }
 
-// mergeSettings puts the settings together that the folder is to have: those of before, where options do not say
-// otherwise.
+// mergeSettings merges the options into the saved settings of the folder.
 func (c *Crawler) mergeSettings(saved []settings.Setting) error {
 	j := &c.job
 	if _, err := j.Normalize(); err != nil {
@@ -123,12 +122,12 @@ func (c *Crawler) mergeSettings(saved []settings.Setting) error {
 	return nil
 }
 
-// allSeeds are those of the folder, and those that are given now.
+// allSeeds returns the seeds in the folder and the seeds given now.
 func (c *Crawler) allSeeds(saved []settings.Setting) []string {
 	all := settings.Map(saved)[setting.SeedsKey]
 	given, err := seeds.Parse(c.job.Seeds)
 	if err != nil {
-		return all // Open says it
+		return all // Open reports it
 	}
 	for _, u := range given {
 		if s := u.String(); !slices.Contains(all, s) {

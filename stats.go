@@ -7,27 +7,27 @@ import (
 	"kumo/internal/app/session"
 )
 
-// Stats are a crawl's counters. With Out they cover all its runs, but for Vetoed and Took, which are this run's.
+// Stats are the counters of a crawl. With Out they cover all its runs, except Vetoed and Took, which cover this run.
 type Stats struct {
-	Pages      int64            // URLs that were answered, whatever with
-	Failed     int64            // URLs that were not, for good
-	Skipped    int64            // URLs within reach that were left out
-	Waiting    int              // URLs that wait
-	Known      int              // URLs that were met within reach
-	Links      int64            // that pages have, repeats included
-	Bytes      int64            // over the wire
-	Retries    int64            // visits that were made again
+	Pages      int64            // URLs answered, with any status
+	Failed     int64            // URLs that failed permanently
+	Skipped    int64            // URLs in scope that were excluded
+	Waiting    int              // URLs in queues
+	Known      int              // URLs found in scope
+	Links      int64            // links on pages, including repeats
+	Bytes      int64            // bytes over the wire
+	Retries    int64            // repeated attempts
 	Robots     int64            // robots.txt files fetched
-	Duplicates int64            // of Pages, those with the body of an earlier one
-	Vetoed     int64            // requests and links that callbacks have vetoed
-	Statuses   map[int]int64    // Pages, by HTTP status
-	Failures   map[string]int64 // Failed, by Error.Kind
-	Rules      map[string]int64 // Skipped, by the rule: robots, exclude, depth, vetoed, ...
-	Took       time.Duration    // since Run began, until it ended
+	Duplicates int64            // pages whose body equals an earlier one; included in Pages
+	Vetoed     int64            // requests and links vetoed by callbacks
+	Statuses   map[int]int64    // Pages by HTTP status
+	Failures   map[string]int64 // Failed by Error.Kind
+	Rules      map[string]int64 // Skipped by rule: robots, exclude, depth, vetoed, ...
+	Took       time.Duration    // time since Run started, until it ended
 }
 
-// Stats returns the counters as they are: while the crawl runs, those of this moment; afterwards the last; before,
-// none. The maps are the caller's.
+// Stats returns the counters: the current ones while the crawl runs, the final ones afterwards, zero before. The caller
+// owns the maps.
 func (c *Crawler) Stats() Stats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -39,14 +39,14 @@ func (c *Crawler) Stats() Stats {
 	return s
 }
 
-// setRunning has Stats count a session.
+// setRunning sets the session that Stats reports.
 func (c *Crawler) setRunning(s *session.Session) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.running = s
 }
 
-// keepLastStats keeps the counters of the session, which is about to be closed.
+// keepLastStats stores the counters of the session before it is closed.
 func (c *Crawler) keepLastStats() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

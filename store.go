@@ -7,21 +7,22 @@ import (
 	"kumo/internal/state/store"
 )
 
-// A Store keeps pages in a program's own way: in a database, say. The caller opens and closes it.
+// A Store stores pages for the program, for example in a database. The caller opens and closes it.
 //
-// A page is put before its URL counts as done, and its URL counts as done when Sync has returned after that. So with
-// Out no page is lost, whenever the program is killed; what was put and not yet synced is fetched and put once more
-// when the crawl goes on, so Put should replace what it has of the same URL. An error of either ends Run.
+// A URL counts as done when its page was passed to Put and a later Sync has returned. With Out, therefore, no page is
+// lost if the program is killed. Pages that were put but not synced are fetched and put again when the crawl resumes,
+// so Put should replace an earlier page of the same URL. An error of Put or Sync ends Run.
 type Store interface {
-	// Put takes a page. Many goroutines call it at once. All commits wait for it: what takes long should be done in Sync,
-	// or beside it.
+	// Put stores a page. It is called concurrently. All commits wait for it, so move slow work to Sync or to the
+	// background.
 	Put(p *Page) error
-	// Sync makes durable all for which Put had returned before it was called. It is called by one goroutine at a time,
-	// some twenty times a second while pages come, and a last time before Run returns; Puts go on meanwhile.
+	// Sync makes all pages durable whose Put returned before Sync was called. Calls do not overlap. Sync is called
+	// about twenty times per second while pages arrive, and once before Run returns; calls of Put continue
+	// concurrently.
 	Sync() error
 }
 
-// storeAdapter is a Store as the engine knows them.
+// storeAdapter makes a Store usable by the engine.
 type storeAdapter struct{ own Store }
 
 var _ store.Store = storeAdapter{}
@@ -31,7 +32,7 @@ func (k storeAdapter) Put(rec *page.Record) error {
 		return nil
 	}
 	if err := k.own.Put(pageOf(rec)); err != nil {
-		return fmt.Errorf("put the page into the program's store: %w", err)
+		return fmt.Errorf("put page into the program's store: %w", err)
 	}
 	return nil
 }
@@ -43,14 +44,14 @@ func (k storeAdapter) Sync() error {
 	return nil
 }
 
-// PutSkip does nothing: a Store has pages only.
+// PutSkip does nothing: a Store gets only pages.
 func (k storeAdapter) PutSkip(*page.Skip) error { return nil }
 
-// Mark has nothing to say: a Store cannot be cut back.
+// Mark returns no marks: a Store cannot be truncated.
 func (k storeAdapter) Mark() ([]store.Mark, error) { return nil, nil }
 
 // Finalize does nothing.
 func (k storeAdapter) Finalize() error { return nil }
 
-// Close leaves that to the caller.
+// Close does nothing: the caller closes the Store.
 func (k storeAdapter) Close() error { return nil }

@@ -39,7 +39,7 @@ Page = collections.namedtuple("Page", "status digest links")
 
 
 def segments(path):
-    """Take dot segments out of an absolute path."""
+    """Remove dot segments from an absolute path."""
     out = []
     parts = path.split("/")[1:]
     for i, part in enumerate(parts):
@@ -53,7 +53,7 @@ def segments(path):
 
 
 def escape(text, keep):
-    """Give percent-encoding its one form: unreserved characters bare, digits in upper case, a stray % as %25."""
+    """Normalize percent-encoding: unreserved characters bare, digits in upper case, a stray % as %25."""
     def fix(match):
         if not match[1]:
             return "%25"
@@ -63,7 +63,7 @@ def escape(text, keep):
 
 
 def resolve(base, ref):
-    """The canonical URL that ref means on a page with this base, or None if it leads out of the web of HTTP."""
+    """Return the canonical URL of ref on a page with this base, or None if it is not an HTTP URL."""
     ref = re.sub("[\t\r\n]", "", ref.strip(SPACES))
     scheme = re.match("([A-Za-z][A-Za-z0-9+.-]*):", ref)
     if scheme and scheme[1].lower() not in ("http", "https"):
@@ -83,7 +83,7 @@ def resolve(base, ref):
 
 
 def leads_away(rel):
-    """Whether a link element of this rel names another document, rather than a part of its own."""
+    """Report whether a link element with this rel names another document, rather than a part of its own."""
     types = set(rel.lower().split()) - HINTS
     if not types or "stylesheet" in types:
         return False
@@ -91,7 +91,7 @@ def leads_away(rel):
 
 
 def references(tree):
-    """Each reference in the document that leads somewhere."""
+    """Yield each reference in the document to another document."""
     for element in tree.iter():
         tag = element.tag
         if tag in (XHTML + "a", XHTML + "area"):
@@ -133,7 +133,7 @@ def visit(url):
 
 
 def closure(site):
-    """All pages of the site, by URL, found layer by layer."""
+    """Return all pages of the site by URL, found layer by layer."""
     site = resolve(site, "")
     prefix = site[:site.index("/", len("http://")) + 1]
     pages, layer = {}, {site}

@@ -48,7 +48,7 @@ class Checker:
                         self.check_revisit(head)
 
     def check_revisit(self, head):
-        """What a revisit refers to was read before it."""
+        """Check that the record that a revisit refers to was read before it."""
         original = head.get_header("WARC-Refers-To-Target-URI"), head.get_header("WARC-Payload-Digest")
         self.expect(any((url, digest) == original and kind == "response" for kind, url, _, digest in self.records.values()),
                     f"revisit of {head.get_header('WARC-Target-URI')}: no record of {original}")
@@ -72,7 +72,7 @@ class Checker:
         return number
 
     def check_indexes(self):
-        """The crawl's index and those beside its files have the same lines."""
+        """Check that the crawl's index and those beside its files have the same lines."""
         whole = self.check_index(self.folder / "index.cdxj")
         parts = [line for file in self.folder.glob("warc/*.cdxj") for line in self.check_index(file)]
         self.expect(whole == sorted(parts), "index.cdxj is not the sum of the files' indexes")

@@ -2,7 +2,7 @@ import java.util.*;
 import org.opensearch.common.settings.Settings;
 import org.opensearch.node.*;
 
-/** A node with the one plugin that is on the class path: the distribution, which loads them from folders, is in no jar. */
+/** A node with the single plugin on the class path. The distribution, which loads plugins from folders, is in no jar. */
 public class OpenSearchNode extends Node {
   OpenSearchNode(org.opensearch.env.Environment e) {
     super(e, List.of(org.opensearch.transport.Netty4Plugin.class), false);

@@ -20,31 +20,35 @@ import (
 	"kumo/internal/view/text"
 )
 
-const balanceLong = `Look into what a crawl with the strategy balance has learnt.
+const balanceLong = `Inspect the running-time model of a crawl with strategy balance.
 
-  kumo balance model      how long its nodes take for so many URLs
+  kumo balance model      how long its nodes take for URLs
 
-docs/explanation/balance.md says how it shares work: kumo node --strategy balance.`
+docs/explanation/balance.md describes how the strategy shares work: kumo node --strategy balance.`
 
 func balanceCommand() *cobra.Command {
-	return withVerbs("balance", "Look into what a crawl has learnt of its nodes' running times", balanceLong,
+	return withVerbs("balance", "Inspect the running-time model of a crawl with strategy balance", balanceLong,
 		balanceModelCommand())
 }
 
-const balanceModelLong = `Say what a crawl with the strategy balance has learnt of how long its nodes take for so many URLs: how many samples it has, how far predictions
-are off where it knows the truth and has not learnt from it, and how long each node is to take for 10, 100 and 1,000 URLs.
+const balanceModelLong = `Show the running-time model of a crawl with strategy balance: the number of samples, the
+error of predictions on samples not used for training, and the predicted time of each node for 10,
+100 and 1,000 URLs.
 
-A sample is a piece of work that is done: a node's machine, so many URLs, so many seconds. One in five is held back from learning, and tells
-the error. What predictions rest on is said for each node:
+A sample is a finished batch of work: a node's machine, a number of URLs, and the seconds taken.
+One sample in five is held back from training, to measure the error. Predictions for a node are
+based on:
 
-  learnt    the network: machine and number of URLs
-  pace      the node's own pages a second: there are too few samples yet, or the network is worse than that
-  mean      the mean of other nodes' pages a second: the node has no samples
-  nothing   nobody has samples: a second a page
+  learnt    the neural network: machine and number of URLs
+  pace      the node's own pages per second: too few samples yet, or the network is less accurate
+  mean      the mean pages per second of other nodes: the node has no samples
+  nothing   there are no samples: one second per page
 
-A figure of a machine that is not known is shown as -. It is read from the crawl's log, and learnt anew here, as by a master that begins now.
+Unknown properties of a machine are shown as -. The command reads the samples from the crawl's log,
+and trains the model again, like a new master.
 
---export writes the samples into a file, as CSV or as JSON lines by its name; kumo start --samples gives them to another crawl.`
+--export writes the samples to a file, as CSV or JSON Lines depending on its name; kumo start
+--samples gives them to another crawl.`
 
 const balanceModelExample = `  kumo balance model --crawl docs
   kumo balance model --crawl docs --json | jq .error
@@ -54,7 +58,7 @@ func balanceModelCommand() *cobra.Command {
 	c := &clusterFlags{}
 	var file string
 	var asJSON bool
-	cmd := &cobra.Command{Use: "model --crawl NAME [flags]", Short: "Say how long the nodes of a crawl take",
+	cmd := &cobra.Command{Use: "model --crawl NAME [flags]", Short: "Show how long a crawl's nodes take for URLs",
 		Long: balanceModelLong, Example: balanceModelExample, Args: cobra.NoArgs, DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if file != "" {
@@ -81,8 +85,8 @@ func balanceModelCommand() *cobra.Command {
 		}}
 	f := cmd.Flags()
 	c.bindCommand(f)
-	f.StringVar(&file, "export", "", "write all samples into `FILE`, .csv or .jsonl")
-	f.BoolVar(&asJSON, "json", false, "answer in JSON")
+	f.StringVar(&file, "export", "", "write all samples to `FILE`, .csv or .jsonl")
+	f.BoolVar(&asJSON, "json", false, "print JSON")
 	f.SortFlags = false
 	return cmd
 }
@@ -102,7 +106,7 @@ func sampleFormatOf(file string) (sampleFormat, error) {
 	return sampleFormat{}, usagef("%s: a file of samples is called .csv or .jsonl", file)
 }
 
-// importSamples reads a file of samples, and returns the last of them, most at most, and how many there are.
+// importSamples reads a file of samples. It returns the last samples, at most most, and the total number.
 func importSamples(file string, most int) (last []model.Sample, all int, err error) {
 	form, err := sampleFormatOf(file)
 	if err != nil {
@@ -117,7 +121,7 @@ func importSamples(file string, most int) (last []model.Sample, all int, err err
 		if err != nil {
 			return nil, 0, fmt.Errorf("%s: %w", file, err)
 		}
-		if all++; len(last) == 2*most { // now and then, so that reading stays cheap
+		if all++; len(last) == 2*most { // trims only now and then, which is cheap
 			last = append(last[:0], last[most:]...)
 		}
 		last = append(last, s)

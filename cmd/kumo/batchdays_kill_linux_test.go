@@ -205,7 +205,7 @@ func (d *disturbed) waitForLease() bool {
 	return false
 }
 
-// publish notes that a job has begun or ended.
+// note notes that a job has begun or ended.
 func (d *disturbed) note(begins bool, step batch.Step, server *synthweb.Server) {
 	d.Helper()
 	if !begins {

@@ -61,7 +61,7 @@ type outcomeReader struct {
 	lines []string
 }
 
-// publish notes a record; what says of it what a person may want to know if there is another.
+// note notes a record; what says of it what a person may want to know if there is another.
 func (o *outcomeReader) note(folder, key string, masked []byte, what string) {
 	o.lines = append(o.lines, fmt.Sprintf("%s %s %x %s", folder, key, sha1.Sum(masked), what))
 }

@@ -17,11 +17,11 @@ import (
 	"kumo/internal/batch/inspect"
 )
 
-const batchInitLong = `Write the collections of SET, a YAML file each, to the folder DIR, to be edited and run. There
-are these sets:
+const batchInitLong = `Write the collections of SET, one YAML file each, to the folder DIR, where you can edit and run
+them. Sets:
 
 %s
-A file that is there and differs is left as it is, unless --force is given.`
+Files that exist and differ are kept, unless --force is given.`
 
 func batchInitCommand() *cobra.Command {
 	var force bool
@@ -29,13 +29,13 @@ func batchInitCommand() *cobra.Command {
 	for _, s := range sets.All() {
 		fmt.Fprintf(&names, "  %s   %s\n", s.Name, s.Description)
 	}
-	cmd := &cobra.Command{Use: "init SET DIR", Short: "Write collections to begin with",
+	cmd := &cobra.Command{Use: "init SET DIR", Short: "Write a set of collections to start from",
 		Long: fmt.Sprintf(batchInitLong, names.String()), Example: "  kumo batch init news27 collections",
-		Args: between(2, 2, "a set and a folder are wanted, as in: kumo batch init news27 collections"),
+		Args: between(2, 2, "give a set and a folder, as in: kumo batch init news27 collections"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return batchInit(cmd.OutOrStdout(), args[0], args[1], force)
 		}}
-	cmd.Flags().BoolVar(&force, "force", false, "overwrite files that were edited")
+	cmd.Flags().BoolVar(&force, "force", false, "overwrite files that you have edited")
 	return cmd
 }
 
@@ -46,13 +46,13 @@ func batchInit(w io.Writer, name, dir string, force bool) error {
 		for _, s := range sets.All() {
 			names = append(names, s.Name)
 		}
-		return usagef("%q is no set of collections: there is %s", name, strings.Join(names, ", "))
+		return usagef("%q is not a set of collections; sets: %s", name, strings.Join(names, ", "))
 	}
 	counts := map[sets.Outcome]int{}
 	err = sets.Write(set, dir, force, func(file string, o sets.Outcome) {
 		counts[o]++
 		if o == sets.Edited {
-			fmt.Fprintf(w, "%s is edited, so it was left as it is; --force overwrites it\n", file)
+			fmt.Fprintf(w, "%s was edited, so it is kept; --force overwrites it\n", file)
 		}
 	})
 	if err != nil {
@@ -63,8 +63,8 @@ func batchInit(w io.Writer, name, dir string, force bool) error {
 			fmt.Fprintf(w, "%s: %s %s\n", dir, stats.Count(n, "collections"), o)
 		}
 	}
-	fmt.Fprint(w, "\nEdit them: seeds, rules, depth and times are yours; sites that have no known address are named in "+
-		"comments. Then\n\n")
+	fmt.Fprint(w, "\nEdit the files: seeds, rules, depth and times. Comments list sites whose address is not known. "+
+		"Then\n\n")
 	tab := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintf(tab, "  kumo batch check %s\twhat they say, or what is wrong with them\n", dir)
 	fmt.Fprintf(tab, "  kumo batch run --contact https://me.example/bot %s\tcrawl today\n", dir)
@@ -72,13 +72,14 @@ func batchInit(w io.Writer, name, dir string, force bool) error {
 	return tab.Flush()
 }
 
-const batchCheckLong = `Read the collections in CONFIG, YAML files or folders of them, and say what is wrong: each fault
-with file, line, key, and what would be right. If nothing is, list them, with their next run by their schedule.
+const batchCheckLong = `Check the collections in CONFIG, which are YAML files or folders of them. Each error is printed
+with file, line, key and the expected value. Without errors, list the collections with their next
+scheduled run.
 
-Exit codes: 0 all is right, 2 something is wrong.`
+Exit codes: 0 no errors, 2 errors.`
 
 func batchCheckCommand() *cobra.Command {
-	return &cobra.Command{Use: "check CONFIG...", Short: "Say what is wrong with collections", Long: batchCheckLong,
+	return &cobra.Command{Use: "check CONFIG...", Short: "Check collections for errors", Long: batchCheckLong,
 		Args: someCollections,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			all, err := loadCollections("", args)

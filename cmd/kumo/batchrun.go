@@ -25,63 +25,69 @@ import (
 	"kumo/internal/view/text/batches"
 )
 
-const batchRunLong = `Crawl the day of the collections in CONFIG: YAML files, or folders of them.
+const batchRunLong = `Crawl the collections in CONFIG for one day. CONFIG is YAML files, or folders of them.
 
-A round crawls one layer: crawl fetches its URLs, parse finds their links, optimize finds which of them are new; these
-are the next round. When none are, merge makes one document of each URL and notes what is known of it, and xml writes
-what the pages say. Collections that are run together share the jobs; a URL of two is fetched once.
+Each round crawls one layer. Job crawl fetches its URLs, parse extracts their links, and optimize
+selects the new ones for the next round. When there are none, merge combines all data about each
+URL into one document, and xml writes the text of the pages. Collections that are run together
+share the jobs; a URL in two of them is fetched once.
 
-A day is run once: the same command does nothing more, but for what is not done. It may be ended at any time, by
-Ctrl-C or a crash: given again, it goes on at the job that was not done. On the next day, what is known is asked for
-again when it is due, and servers say only what has changed.
+A day is run once: the same command then only does what is missing. After Ctrl-C or a crash, the
+same command resumes with the unfinished job. On the next day, known URLs are visited again when
+they are due, with conditional requests.
 
 Keys of a collection's file, with their defaults:
 
-  code: de                 names it: lower case letters, digits, hyphens
-  name: Deutsch            for people
-  directory: crawler_de    its folder in the place
-  seeds: [URL, …]          where it begins, each day
-  scope: domain            how far it goes from there: host, domain, prefix (folder of a seed), page, any
-  include: [REGEX, …]      a URL must match one, if there are any; seeds need not
-  exclude: [REGEX, …]      and none of these
-  depth: 8                 hops from a seed
-  threads: 30              that fetch at once, for each reducer
-  interval: 1s             between two pages of a site; longer where its robots.txt asks for it
-  redirects: 20            in a row
-  charsets: [gbk, …]       that its pages are expected in
+  code: de                 name: lower case letters, digits, hyphens
+  name: Deutsch            title
+  directory: crawler_de    its folder in --place
+  seeds: [URL, …]          start of each day
+  scope: domain            URLs in scope, relative to the seeds: host, domain, prefix, page, any
+  include: [REGEX, …]      URLs, except seeds, must match one of these
+  exclude: [REGEX, …]      URLs must match none of these
+  depth: 8                 links from a seed
+  threads: 30              concurrent fetches of each reducer
+  interval: 1s             between two pages of a site; longer if its robots.txt requires it
+  redirects: 20            maximum in a row
+  charsets: [gbk, …]       expected charsets of its pages
   language:
-    code: de               pages in others are kept apart; any: they are not; default: the collection's code
-    share: 0.5             of a page's text that must be in it
-    confidence: 0.5        of telling so
-  recrawl: 24h,20h,30d     when pages are visited again: at first, least, most; never; REGEX=… for those that match
-  fields: RULES.yaml       makes records of its pages by these rules, a file beside this one; see docs/reference/field-rules.md
-  schedule: "00:30"        when kumo batch schedule runs it; see there
+    code: de               pages in other languages are stored separately; any: they are not;
+                           default: the collection's code
+    share: 0.5             minimum share of a page's text in the language
+    confidence: 0.5        minimum confidence of the detection
+  recrawl: 24h,20h,30d     interval between visits: initial, minimum, maximum; or never;
+                           REGEX=… for URLs that match
+  fields: RULES.yaml       extract records by these rules, a file in the same folder; see
+                           docs/reference/field-rules.md
+  schedule: "00:30"        for kumo batch schedule; see its help
 
-What lies in the place, DIR being the collection's directory:
+Files in --place, where DIR is the collection's directory:
 
-  DIR/doc/DATE/            documents: requests, answers and what they say, as Hadoop SequenceFiles
-  DIR/xml/DATE/            pages in the collection's language as XML: URL, time, directory, encoding, language, headline,
-                           text; counts.json
+  DIR/doc/DATE/            documents: requests, responses and extracted text, as SequenceFiles
+  DIR/xml/DATE/            pages in the collection's language as XML: URL, time, directory,
+                           encoding, language, headline, text; counts.json
   DIR/other/DATE/          pages in other languages
-  DIR/fields/DATE/         records by the rules of fields, JSON Lines; report.json: what was found and missed, by rule and host
-  DIR/in, out, known/      URLs of each round; their links; what is known for the next day
-  DIR/state/DATE.json      how far the day is, and what each job came to
-  robots/, work/           what robots.txt files answered today; jobs under way
+  DIR/fields/DATE/         extracted records, JSON Lines; report.json: found and missing fields,
+                           by rule and host
+  DIR/in, out, known/      URLs of each round; their links; known URLs for the next day
+  DIR/state/DATE.json      state of the day, and results of each job
+  robots/, work/           today's robots.txt files; running jobs
 
-The table at the end says what the day came to: pages in the collection's language, new or changed; apart, those in
-other languages; URLs whose pages are unchanged, which lie with the day that had them last; the bytes of the pages as
-they were sent; rounds; the idle share.
+The table at the end shows the results of the day: pages in the collection's language, new or
+changed; pages in other languages; URLs with unchanged pages, which are stored in an earlier day;
+the size of the pages as sent; rounds; the idle share.
 
-Idle share is how much of its time a job's threads have waited because politeness let them ask no host: with few hosts
-it is high whatever is done; more collections together, or more hosts, use the time.
+The idle share is the time that a job's threads waited because politeness allowed no request. With
+few hosts it is always high; more collections per run, or more hosts, reduce it.
 
-Where a seed redirects to is in scope, too, on that day and the days after it.
+The target of a redirect from a seed is in scope, too, on that day and later ones.
 
-A collection of which not one page could be fetched, as the line was down or the rules of all seeds forbid it, is told
-with the reasons. Such a day is not done: the same command begins it again, and what was known before stays known.
+If no page of a collection could be fetched, because the network was down or the rules of all seeds
+forbid it, the reasons are printed. Such a day is not done: the same command starts it again, and
+earlier data is kept.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 nothing could be fetched of a collection, 5 the disk is
-full, 130 interrupted; the same command goes on.`
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 nothing could be fetched for a
+collection, 5 the disk is full, 130 interrupted; the same command resumes.`
 
 const batchRunExample = `  kumo batch run --contact https://me.example/bot collections/
   kumo batch run --place /data/news --only zh,ja collections/
@@ -98,7 +104,7 @@ type batchOptions struct {
 	contact         string
 	userAgent       string
 	profile         string
-	fields          string // a file of rules for collections without
+	fields          string // file of rules for collections without fields
 	fetching        batch.Fetching
 }
 
@@ -106,13 +112,13 @@ func batchRunCommand() *cobra.Command {
 	o := &batchOptions{}
 	cmd := &cobra.Command{
 		Use:     "run [flags] CONFIG...",
-		Short:   "Crawl the day of collections",
+		Short:   "Crawl collections for one day",
 		Long:    batchRunLong,
 		Example: batchRunExample,
 		Args:    someCollections,
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
-	cmd.Flags().StringVar(&o.date, "date", "", "run this `DAY`, 2026-11-21 (default: today, UTC)")
+	cmd.Flags().StringVar(&o.date, "date", "", "run this `DAY`, such as 2026-11-21 (default: today, UTC)")
 	o.bind(cmd)
 	cmd.Flags().StringVar(&o.profile, "profile", "",
 		"write profiles of CPU, memory, blocking and locks to `DIR`, for go tool pprof")
@@ -122,33 +128,33 @@ func batchRunCommand() *cobra.Command {
 func (o *batchOptions) bind(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.on, "on", "local", "run jobs on `WHAT`: "+strings.Join(wirebatch.Runners(), ", "))
-	f.StringVar(&o.place, "place", "batch", "keep everything in the place at this `URL`, or folder")
+	f.StringVar(&o.place, "place", "batch", "store everything at this `URL` or in this folder")
 	f.StringSliceVar(&o.only, "only", nil, "run only the collections with these `CODES`, separated by commas")
-	f.IntVarP(&o.depth, "depth", "d", -1, "follow links this many `HOPS` from a seed (default: what the collections say)")
-	f.Lookup("depth").DefValue = "0" // which is not told
-	f.StringVar(&o.fields, "fields", "", "make records of pages by the rules in `FILE`, for collections whose files name "+
+	f.IntVarP(&o.depth, "depth", "d", -1, "follow links up to `HOPS` from a seed (default: each collection's depth)")
+	f.Lookup("depth").DefValue = "0" // keeps the default out of the help
+	f.StringVar(&o.fields, "fields", "", "extract records by the rules in `FILE`, for collections that name "+
 		"none; see docs/reference/field-rules.md")
-	f.IntVar(&o.reducers, "reducers", wirebatch.Reducers(), "spread each job over `N` partitions")
+	f.IntVar(&o.reducers, "reducers", wirebatch.Reducers(), "split each job into `N` partitions")
 	f.StringVar(&o.contact, "contact", "", "a `URL` or mail address where site owners can reach you; part of the "+
 		"user agent")
 	f.StringVar(&o.userAgent, "user-agent", "", "send this User-Agent (default: kumo's)")
 	durationVar(f, &o.fetching.Timeout, "timeout", 30*time.Second,
-		"wait so long for an answer's head, and between two reads of its body")
-	f.Var(setting.Size(&o.fetching.MaxBody), "max-body", "cut bodies off after so many bytes, and mark them (0: 32MB)")
-	f.IntVar(&o.fetching.Tries, "tries", 3, "ask for a URL that fails `N` times")
+		"maximum wait for response headers, and between two reads of a body")
+	f.Var(setting.Size(&o.fetching.MaxBody), "max-body", "truncate longer bodies, and mark them (0: 32MB)")
+	f.IntVar(&o.fetching.Tries, "tries", 3, "try a URL `N` times before it fails")
 	durationVar(f, &o.fetching.MaxWait, "max-backoff", 5*time.Minute,
-		"leave a host that fails, or asks for it (Retry-After), alone for this long at most")
+		"maximum back-off for a host that fails or sends Retry-After")
 	durationVar(f, &o.fetching.AddressDelay, "ip-delay", 250*time.Millisecond,
 		"wait this long between requests to an address that several hosts share")
 	f.BoolVar(&o.fetching.AllowPrivate, "allow-private", false,
-		"fetch from private addresses, too; seeds that name one may anyway")
+		"fetch from private addresses, too; seeds may always name them")
 	bindTLS(f, &o.fetching.InsecureTLS, &o.fetching.PostQuantumTLS, &o.fetching.LegacyTLS)
 	f.StringArrayVar(&o.fetching.Resolve, "resolve", nil,
 		"connect to ADDR for HOST:PORT, as `HOST:PORT:ADDR` (repeatable)")
 	f.StringVar(&o.fetching.DNSServer, "dns-server", "", "ask this name server (`HOST:PORT`) instead of the system's")
-	f.Var(setting.Size(&o.memory), "memory", "sort in so much memory (0: 192MB); what does not fit goes to --temp")
-	f.StringVar(&o.temp, "temp", "", "a `FOLDER` for what lies between map and reduce (default: in the place)")
-	f.BoolVarP(&o.quiet, "quiet", "q", false, "say nothing but errors")
+	f.Var(setting.Size(&o.memory), "memory", "memory for sorting (0: 192MB); the rest is sorted in --temp")
+	f.StringVar(&o.temp, "temp", "", "a `FOLDER` for data between map and reduce (default: in --place)")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "print only errors")
 	f.SortFlags = false
 }
 
@@ -178,7 +184,7 @@ func (o *batchOptions) load(args []string) ([]*collection.Collection, error) {
 	return all, nil
 }
 
-// loadCollections loads collections, with the rules in a file for those that have none.
+// loadCollections loads collections. Those without rules get the rules in the given file.
 func loadCollections(rules string, args []string) ([]*collection.Collection, error) {
 	all, err := collection.LoadAll(args...)
 	if err != nil {
@@ -257,7 +263,7 @@ func (o *batchOptions) run(cmd *cobra.Command, args []string) (err error) {
 	return err
 }
 
-// open opens what a pipeline needs but its collections and its day, and what shows a person what it does.
+// open opens the pipeline, without collections and day, and the progress display.
 func (o *batchOptions) open(ctx context.Context) (*batch.Pipeline, *progress.Batch, error) {
 	at, err := places.Open(ctx, o.place)
 	if err != nil {
@@ -281,7 +287,7 @@ func (o *batchOptions) open(ctx context.Context) (*batch.Pipeline, *progress.Bat
 		Fetching: o.fetching, Listener: show.Listener()}, show, nil
 }
 
-// pageTexts finds main texts, of no more pages at once than there are processors.
+// pageTexts returns a function that extracts main texts, with at most one concurrent extraction per processor.
 func pageTexts() func(*page.Response, *page.Page) (*page.MainText, error) {
 	places := make(chan struct{}, runtime.GOMAXPROCS(0))
 	return func(resp *page.Response, pg *page.Page) (*page.MainText, error) {

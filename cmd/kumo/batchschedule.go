@@ -12,25 +12,25 @@ import (
 	"kumo/internal/batch/collection/schedule"
 )
 
-const batchScheduleLong = `Crawl the collections in CONFIG, YAML files or folders of them, each when its schedule says,
-until interrupted.
+const batchScheduleLong = `Crawl the collections in CONFIG, YAML files or folders of them, on schedule until
+interrupted.
 
-Schedules, in UTC as days are:
+Schedules, in UTC like days:
 
   schedule: daily                each day at midnight
   schedule: "03:30"              each day at that time
-  schedule: "30 3 * * mon-fri"   a cron expression: minute, hour, day of the month, month, day of the week
+  schedule: "30 3 * * mon-fri"   a cron expression: minute, hour, day of month, month, day of week
 
-What runs is kumo batch run for the day. A day is run once: a schedule that comes oftener finds it done, or goes on
-where it failed. Collections that are due together are run together, and share their jobs. Those that begin on the same
-sites are never run by two runs at once, as only one run can be polite to a site; nor is one collection, also not by
-another kumo on the same place.
+Each run is a kumo batch run of that day. A day is run once: a more frequent schedule finds the day
+done, or resumes it after a failure. Collections that are due together are run together, and share
+jobs. Collections with common seed sites are never in two runs at once, because only one run can be
+polite to a site. Neither is a collection that another kumo process runs in the same place.
 
-Missed times are told: a collection was still run or waited when it was due again, or nobody was there. With --catch-up
-what was missed while nobody was there is run at the beginning. Days that were begun and not ended go on at the
-beginning in any case.
+Missed runs are logged: the collection was still running or waiting when it was due again, or kumo
+was not running. With --catch-up, runs missed while kumo was not running are started at once.
+Unfinished days are always resumed at startup.
 
-Ctrl-C, or SIGTERM, ends it: jobs under way are dropped, and the next start goes on with them.`
+Ctrl-C, or SIGTERM, stops it. Running jobs are dropped, and the next start resumes them.`
 
 type batchScheduleOptions struct {
 	batchOptions
@@ -40,13 +40,13 @@ type batchScheduleOptions struct {
 
 func batchScheduleCommand() *cobra.Command {
 	o := &batchScheduleOptions{}
-	cmd := &cobra.Command{Use: "schedule [flags] CONFIG...", Short: "Crawl collections when their schedules say",
+	cmd := &cobra.Command{Use: "schedule [flags] CONFIG...", Short: "Crawl collections on schedule",
 		Long:    batchScheduleLong,
 		Example: "  kumo batch schedule --contact https://me.example/bot --place /data/news collections/",
 		Args:    someCollections, RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) }}
 	cmd.Flags().IntVar(&o.atOnce, "at-once", 2,
-		"let `N` runs be under way at once, of collections that have no site in common")
-	cmd.Flags().BoolVar(&o.catchUp, "catch-up", false, "run what was missed while nobody was there")
+		"run up to `N` batches at once, of collections without common sites")
+	cmd.Flags().BoolVar(&o.catchUp, "catch-up", false, "at startup, run days missed while kumo was not running")
 	o.bind(cmd)
 	return cmd
 }
@@ -63,7 +63,7 @@ func (o *batchScheduleOptions) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if !slices.ContainsFunc(all, func(c *collection.Collection) bool { return c.Schedule != "" }) {
-		return usagef("no collection has a schedule: write one into its file, as in schedule: \"03:30\"")
+		return usagef("no collection has a schedule: add one to its file, such as schedule: \"03:30\"")
 	}
 	pipeline, show, err := o.open(cmd.Context())
 	if err != nil {

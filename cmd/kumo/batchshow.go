@@ -15,19 +15,21 @@ import (
 	"kumo/internal/view/text/batches"
 )
 
-const batchShowLong = `Show what a place of batch crawls holds: its collections; the days of a COLLECTION, by its code
-or directory; the pages of a DAY (2026-11-21, or "last"); what came of a URL on that day.
+const batchShowLong = `Show the collections in PLACE; the days of a COLLECTION, given by code or directory; the pages
+of a DAY (2026-11-21, or "last"); or the state of a URL on that day.
 
-Of a day the pages in the collection's language are listed, in the order of URLs; with --other those in other
-languages. --find lists only those that have a text in their URL, headline or main text, whatever the case.
+For a day, the pages in the collection's language are listed, ordered by URL; with --other, those in
+other languages. --find lists only pages that contain a text in their URL, headline or main text,
+ignoring case.
 
-Of a URL its XML record is shown, or, where it has none on that day, what came of it: unchanged, a redirect, an error,
-left out by a rule. A URL that was not asked for has a reason, too, if the rules of that day refuse it: scope, include,
-exclude, depth. --xml, --text, --headers and --body give one part of it as it is: the record, the main text, the
-request and the heads of the answer, the answer's body without its codings.
+For a URL, its XML record is shown. Without a record on that day, its state is shown: unchanged, a
+redirect, an error, or excluded by a rule. A URL that was not requested has a reason, too, if the
+rules of that day exclude it: scope, include, exclude, depth. --xml, --text, --headers and --body
+print one part unchanged: the record, the main text, the request and the response headers, the
+decoded response body.
 
-On a terminal, characters that it would act on, that change the direction of writing, or that nobody sees, are shown
-as \u{1b}.`
+On a terminal, control characters, invisible characters, and characters that change the text
+direction are shown as \u{1b}.`
 
 const batchShowExample = `  kumo batch show /data/news
   kumo batch show /data/news ja
@@ -45,15 +47,15 @@ func batchShowCommand() *cobra.Command {
 		Args: usageArgs(cobra.RangeArgs(1, 4)), DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) }}
 	f := cmd.Flags()
-	f.BoolVar(&o.Other, "other", false, "of a day: the pages in other languages")
-	f.StringVar(&o.Find, "find", "", "of a day: only pages with this `TEXT`")
-	f.Var(newLimitFlag(&o.Limit, 50), "limit", "of a day: list so many pages; 0 for all")
-	f.Var(newLimitFlag(&o.Offset, 0), "offset", "of a day: leave out so many")
-	f.BoolVar(&o.XML, "xml", false, "of a URL: its XML record")
-	f.BoolVar(&o.Text, "text", false, "of a URL: the main text")
-	f.BoolVar(&o.Headers, "headers", false, "of a URL: the request, and the head of the answer")
-	f.BoolVar(&o.Body, "body", false, "of a URL: the answer's body")
-	f.BoolVar(&o.JSON, "json", false, "answer in JSON, a line for each that is listed")
+	f.BoolVar(&o.Other, "other", false, "with a DAY: list pages in other languages")
+	f.StringVar(&o.Find, "find", "", "with a DAY: only pages that contain `TEXT`")
+	f.Var(newLimitFlag(&o.Limit, 50), "limit", "with a DAY: number of pages to list; 0 for all")
+	f.Var(newLimitFlag(&o.Offset, 0), "offset", "with a DAY: number of pages to skip")
+	f.BoolVar(&o.XML, "xml", false, "with a URL: print its XML record")
+	f.BoolVar(&o.Text, "text", false, "with a URL: print the main text")
+	f.BoolVar(&o.Headers, "headers", false, "with a URL: print the request and the response headers")
+	f.BoolVar(&o.Body, "body", false, "with a URL: print the response body")
+	f.BoolVar(&o.JSON, "json", false, "print JSON, one object per line")
 	f.SortFlags = false
 	return cmd
 }
@@ -67,11 +69,11 @@ func (o *batchShowOptions) check(args []string) error {
 	}
 	switch {
 	case parts > 1 || parts > 0 && o.JSON:
-		return usagef("--xml, --text, --headers, --body, --json: one of them is wanted")
+		return usagef("--xml, --text, --headers, --body, --json: give only one of them")
 	case parts > 0 && len(args) < 4:
-		return usagef("--xml, --text, --headers and --body are of a URL: PLACE COLLECTION DAY URL are wanted")
+		return usagef("--xml, --text, --headers and --body need a URL: give PLACE COLLECTION DAY URL")
 	case len(args) != 3 && (o.Other || o.Find != "" || o.Offset > 0):
-		return usagef("--other, --find and --offset are of a day: PLACE COLLECTION DAY are wanted")
+		return usagef("--other, --find and --offset need a day: give PLACE COLLECTION DAY")
 	}
 	return nil
 }
@@ -116,7 +118,8 @@ func (o *batchShowOptions) run(cmd *cobra.Command, args []string) error {
 	return o.URL(ctx, w, c, date, args[3])
 }
 
-// openCollections opens a place, and lists its collections. What cannot be read is told.
+// openCollections opens a storage location and lists its collections. It prints a warning for collections that it
+// cannot read.
 func openCollections(cmd *cobra.Command, name string) (place.Place, []*inspect.Collection, error) {
 	at, err := places.Open(cmd.Context(), name)
 	if err != nil {
@@ -127,7 +130,7 @@ func openCollections(cmd *cobra.Command, name string) (place.Place, []*inspect.C
 	case err != nil && len(all) == 0:
 		return nil, nil, err
 	case err != nil:
-		fmt.Fprintf(cmd.ErrOrStderr(), "kumo: left out: %v\n", err)
+		fmt.Fprintf(cmd.ErrOrStderr(), "kumo: skipped: %v\n", err)
 	case len(all) == 0:
 		return nil, nil, usagef("%s: there is no batch crawl", name)
 	}

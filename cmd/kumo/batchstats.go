@@ -16,19 +16,19 @@ import (
 	"kumo/internal/view/text/batches"
 )
 
-const batchStatsLong = `Say what the batch crawls in PLACE (default: batch) came to: pages, sites and bytes by
-collection and by day, the charsets of all pages, and the pages in other languages, which are kept apart.
+const batchStatsLong = `Show totals of the batch crawls in PLACE (default: batch): pages, sites and bytes by collection
+and day, the charsets of all pages, and the pages in other languages, which are stored separately.
 
   pages       in the collection's language, new or changed: those in DIR/xml
-  sites       registered domains that they are of; over several days each once
-  bytes       of their bodies as they were sent
+  sites       registered domains of these pages; each counts once, also over several days
+  bytes       size of their bodies as sent
   apart       pages in other languages: those in DIR/other
-  unchanged   URLs that gave the same as before: what they say is in an earlier day
+  unchanged   URLs with the same content as before: their text is in an earlier day
 
-Days that are not done are named, and not counted.
+Unfinished days are listed, but not counted.
 
---csv has a line for each day of each collection, with a column for each charset and each other language. --plot draws
-how pages and bytes grow, collection by collection, as SVG.`
+--csv has a line for each day of each collection, with a column for each charset and each other
+language. --plot draws the growth of pages and bytes by collection, as SVG.`
 
 const batchStatsExample = `  kumo batch stats /data/news
   kumo batch stats --only de,ja --from 2026-11-01 --days /data/news
@@ -45,22 +45,22 @@ type batchStatsOptions struct {
 
 func batchStatsCommand() *cobra.Command {
 	o := &batchStatsOptions{}
-	cmd := &cobra.Command{Use: "stats [PLACE]", Short: "Say what batch crawls came to, by language and day",
+	cmd := &cobra.Command{Use: "stats [PLACE]", Short: "Show totals of batch crawls, by language and day",
 		Long: batchStatsLong, Example: batchStatsExample, Args: usageArgs(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) }}
 	f := cmd.Flags()
 	f.StringSliceVar(&o.only, "only", nil, "count only the collections with these `CODES`, separated by commas")
-	f.StringVar(&o.span.First, "from", "", "count days from this `DAY` on, 2026-11-21")
-	f.StringVar(&o.span.Last, "to", "", "count days up to this `DAY`")
-	f.BoolVar(&o.days, "days", false, "list each day of each collection, too")
-	f.BoolVar(&o.csv, "csv", false, "answer as CSV, a line for each day of each collection")
-	f.BoolVar(&o.json, "json", false, "answer with one JSON object")
-	f.StringVar(&o.plot, "plot", "", "draw the growth into this `FILE`.svg, too")
+	f.StringVar(&o.span.First, "from", "", "count days from `DAY` on, such as 2026-11-21")
+	f.StringVar(&o.span.Last, "to", "", "count days up to `DAY`")
+	f.BoolVar(&o.days, "days", false, "also list each day of each collection")
+	f.BoolVar(&o.csv, "csv", false, "print CSV, one line for each day of each collection")
+	f.BoolVar(&o.json, "json", false, "print one JSON object")
+	f.StringVar(&o.plot, "plot", "", "also plot the growth to `FILE`.svg")
 	f.SortFlags = false
 	return cmd
 }
 
-// usageArgs makes errors of arguments errors of usage.
+// usageArgs turns argument errors into usage errors.
 func usageArgs(args cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, given []string) error {
 		if err := args(cmd, given); err != nil {
@@ -78,9 +78,9 @@ func (o *batchStatsOptions) check() error {
 	}
 	switch {
 	case o.csv && o.json:
-		return usagef("--csv or --json: one of them is wanted")
+		return usagef("--csv or --json: give only one of them")
 	case o.plot != "" && !strings.EqualFold(filepath.Ext(o.plot), ".svg"):
-		return usagef("--plot %s: the growth is drawn as SVG: name a file that ends in .svg", o.plot)
+		return usagef("--plot %s: the plot is an SVG: name a file that ends in .svg", o.plot)
 	}
 	return nil
 }
@@ -125,7 +125,7 @@ func (o *batchStatsOptions) write(w io.Writer, t *inspect.Table) error {
 
 const defaultBatchPlace = "batch"
 
-// selectCollections are the collections with some codes; all without.
+// selectCollections returns the collections with the given codes, or all if none are given.
 func selectCollections(all []*inspect.Collection, codes []string) ([]*inspect.Collection, error) {
 	if len(codes) == 0 {
 		return all, nil
@@ -143,7 +143,7 @@ func selectCollections(all []*inspect.Collection, codes []string) ([]*inspect.Co
 	return kept, nil
 }
 
-// findCollection is the collection with a code, or a directory.
+// findCollection returns the collection with a code or directory.
 func findCollection(all []*inspect.Collection, name string) (*inspect.Collection, error) {
 	var codes []string
 	for _, c := range all {

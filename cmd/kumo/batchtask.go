@@ -20,17 +20,18 @@ import (
 	"kumo/internal/batch/stream"
 )
 
-const batchTaskLong = `Run one task of a job, as Hadoop Streaming starts it: JOB is crawl, parse, optimize, merge or
-xml, whose Conf is in a file of JSON.
+const batchTaskLong = `Run one task of a job, as started by Hadoop Streaming. JOB is crawl, parse, optimize, merge or
+xml, and its configuration is in a JSON file.
 
-Records are read from standard input and written to standard output as rawbytes: for key and value their length, four
-bytes, big-endian, then their bytes. A combiner and a reducer get them sorted by key. What a reducer writes, or a
-mapper of a job without reducers, goes to files in --output instead, if that is given: FOLDER/part-00000 as the job
-routes it, which appear at the end. Counters and status are lines on standard error: reporter:counter:GROUP,NAME,N and
-reporter:status:TEXT. As Hadoop takes 120 counters a job, charsets, languages and reasons are summed, and collections
-behind the third are told together.
+Records are read from standard input and written to standard output as rawbytes: key and value, each
+with its length in four bytes, big-endian, followed by its bytes. A combiner and a reducer get them
+sorted by key. With --output, the output of a reducer, or of a mapper in a job without reducers, is
+written to files instead: FOLDER/part-00000, as routed by the job. They appear at the end. Counters
+and status are lines on standard error: reporter:counter:GROUP,NAME,N and reporter:status:TEXT.
+Hadoop accepts 120 counters per job, so charsets, languages and reasons are summed, and collections
+after the third are combined.
 
-Which task it is is said by the environment: mapreduce_task_partition, mapreduce_task_attempt_id.`
+The environment identifies the task: mapreduce_task_partition, mapreduce_task_attempt_id.`
 
 type batchTaskOptions struct{ conf, place, output string }
 
@@ -49,9 +50,9 @@ func batchTaskCommand() *cobra.Command {
 			return o.run(cmd.Context(), args[0], args[1], os.Stdin, os.Stdout, cmd.ErrOrStderr())
 		}}
 	f := cmd.Flags()
-	f.StringVar(&o.conf, "conf", "conf.json", "the job's Conf, a `FILE` of JSON")
-	f.StringVar(&o.place, "place", "", "the `URL` of the place where the job's files are")
-	f.StringVar(&o.output, "output", "", "write the job's output to this `FOLDER` of the place")
+	f.StringVar(&o.conf, "conf", "conf.json", "the job's configuration, a JSON `FILE`")
+	f.StringVar(&o.place, "place", "", "the `URL` of the storage location with the job's files")
+	f.StringVar(&o.output, "output", "", "write the job's output to this `FOLDER` of --place")
 	return cmd
 }
 
@@ -83,7 +84,7 @@ func (o *batchTaskOptions) job(ctx context.Context, name string) (*batch.Job, *b
 		return nil, nil, usagef("%s: %w", o.conf, err)
 	}
 	if conf.Job != name {
-		return nil, nil, usagef("%s is of job %q, not of %q", o.conf, conf.Job, name)
+		return nil, nil, usagef("%s is the configuration of job %q, not %q", o.conf, conf.Job, name)
 	}
 	deps := batch.Deps{Text: pageTexts()}
 	if o.place != "" {
@@ -91,13 +92,13 @@ func (o *batchTaskOptions) job(ctx context.Context, name string) (*batch.Job, *b
 			return nil, nil, err
 		}
 	} else if len(conf.Rules) > 0 || o.output != "" {
-		return nil, nil, usagef("--place is wanted: the job reads files, or has an --output")
+		return nil, nil, usagef("give --place: the job reads files, or has an --output")
 	}
 	job, err := batch.NewJob(conf, deps)
 	return job, conf, err
 }
 
-// commit writes what a task emits to the output.
+// commit writes the task's output.
 func (o *batchTaskOptions) commit(ctx context.Context, job *batch.Job, t *batch.Task,
 	run func(batch.Emit) error) error {
 	at, err := places.Open(ctx, o.place)
@@ -126,8 +127,8 @@ func runTask(ctx context.Context, job *batch.Job, t *batch.Task, kind string, in
 	return stream.Reduce(ctx, job, t, in, emit)
 }
 
-// taskOf is the task that Hadoop's environment names: its partition, how many there are, and the attempt, which is the
-// last number of attempt_1700000000000_0001_r_000002_0.
+// taskOf returns the task described by Hadoop's environment: its partition, the number of partitions, and the attempt,
+// which is the last number of attempt_1700000000000_0001_r_000002_0.
 func taskOf(env func(string) string, status func(string)) *batch.Task {
 	number := func(text string) int {
 		n, err := strconv.Atoi(text)
@@ -145,7 +146,8 @@ func taskOf(env func(string) string, status func(string)) *batch.Task {
 		status)
 }
 
-// batchAttemptCommand is what a Hadoop cluster starts for a task: the file says all there is to know.
+// batchAttemptCommand is the hidden command that a Hadoop cluster starts for a task. The file describes the task
+// completely.
 func batchAttemptCommand() *cobra.Command {
 	return &cobra.Command{Use: wirebatch.HadoopTask[1] + " ROLE FILE", Hidden: true, Args: cobra.ExactArgs(2),
 		Short: "Run an attempt of a task on a Hadoop cluster",

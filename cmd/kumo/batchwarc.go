@@ -21,13 +21,13 @@ import (
 	"kumo/internal/state/store"
 )
 
-const batchWARCLong = `Make WARCs of what a COLLECTION has in PLACE, of all its days or of one DAY (2026-11-21, or
-"last"): FOLDER/DAY/warc/*.warc.gz with FOLDER/DAY/index.cdxj. A day appears when it is whole; days that are there
-already are left as they are, so that the same command adds new ones.
+const batchWARCLong = `Write the data of a COLLECTION in PLACE as WARC files, for all days or for one DAY (2026-11-21,
+or "last"): FOLDER/DAY/warc/*.warc.gz with FOLDER/DAY/index.cdxj. A day appears when it is complete.
+Existing days are kept, so the same command adds new ones.
 
-There is a response, a request and a metadata record (with the page's links) for each answer. What a day found
-unchanged is a revisit record, which names the answer of an earlier day by URL and time: keep the days together. URLs
-without an answer are not among it, nor pages that ask not to be archived.`
+Each response has a response, a request and a metadata record (with the page's links). An unchanged
+page is a revisit record, which refers to the response of an earlier day by URL and time: keep the
+days together. URLs without a response, and pages that ask not to be archived, are not included.`
 
 const batchWARCExample = `  kumo batch warc /data/news de
   kumo batch warc --verify --out /data/warc/de /data/news de last`
@@ -40,13 +40,14 @@ type batchWARCOptions struct {
 
 func batchWARCCommand() *cobra.Command {
 	o := &batchWARCOptions{compress: "gzip"}
-	cmd := &cobra.Command{Use: "warc PLACE COLLECTION [DAY]", Short: "Make WARCs of batch crawls", Long: batchWARCLong,
+	cmd := &cobra.Command{Use: "warc PLACE COLLECTION [DAY]", Short: "Write WARC files of batch crawls",
+		Long:    batchWARCLong,
 		Example: batchWARCExample, Args: usageArgs(cobra.RangeArgs(2, 3)), DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) }}
 	f := cmd.Flags()
-	f.StringVarP(&o.out, "out", "o", "", "make them in this `FOLDER` (default: warc/ and the collection's directory)")
-	f.Var(setting.Choice(&o.compress, []string{"gzip", "zstd", "none"}), "compress", "how records are compressed")
-	f.Var(setting.Size(&o.size), "warc-size", "begin another file before one gets longer (0: 1GB)")
+	f.StringVarP(&o.out, "out", "o", "", "write to this `FOLDER` (default: warc/ and the collection's directory)")
+	f.Var(setting.Choice(&o.compress, []string{"gzip", "zstd", "none"}), "compress", "compression of records")
+	f.Var(setting.Size(&o.size), "warc-size", "start another file before one exceeds this size (0: 1GB)")
 	f.BoolVar(&o.verify, "verify", false, "read everything again, and check digests and index")
 	f.SortFlags = false
 	return cmd
@@ -55,7 +56,7 @@ func batchWARCCommand() *cobra.Command {
 func (o *batchWARCOptions) run(cmd *cobra.Command, args []string) error {
 	ctx := cmd.Context()
 	if o.verify && o.compress == "none" {
-		return usagef("--verify: only compressed WARCs are read again")
+		return usagef("--verify works only with compressed WARC files")
 	}
 	at, all, err := openCollections(cmd, args[0])
 	if err != nil {
@@ -108,7 +109,7 @@ func (o *batchWARCOptions) day(ctx context.Context, at place.Place, held *inspec
 	line := fmt.Sprintf("%s\t%s\t%s\t%s\t%s", stats.Grouped(int64(n.Responses)), stats.Grouped(int64(n.Robots)),
 		stats.Grouped(int64(n.Revisits)), stats.Grouped(int64(n.NoAnswer)), stats.Grouped(int64(n.NotArchive)))
 	if errors.Is(err, archive.ErrExists) {
-		line, err = "-\t-\t-\t-\tthere already", nil
+		line, err = "-\t-\t-\t-\texists already", nil
 	}
 	if err == nil && o.verify {
 		_, err = archive.Verify(ctx, dir)
@@ -116,5 +117,5 @@ func (o *batchWARCOptions) day(ctx context.Context, at place.Place, held *inspec
 	return line, err
 }
 
-// isMerged reports whether a day has a Document a URL.
+// isMerged reports whether the merge of a day is complete, so that it has one Document for each URL.
 func isMerged(s *batch.State) bool { return s.Next.Job == batch.JobXML || s.IsDone() }

@@ -17,7 +17,7 @@ import (
 	"kumo/internal/cluster/strategy/balance/model"
 )
 
-// A beginning is what a crawl's first start has beside settings and seeds, for the strategy that its nodes have.
+// startSamples are the running-time samples given at the first start of a crawl with strategy balance.
 type startSamples struct {
 	file    string
 	samples []model.Sample
@@ -25,8 +25,8 @@ type startSamples struct {
 }
 
 func (b *startSamples) bind(f *pflag.FlagSet) {
-	f.StringVar(&b.file, "samples", "", "with the strategy balance: begin with the running times in this `FILE`, .csv or "+
-		".jsonl, as kumo balance model --export writes it")
+	f.StringVar(&b.file, "samples", "", "with strategy balance: start with the running times in `FILE`, .csv or "+
+		".jsonl, as written by kumo balance model --export")
 }
 
 func (b *startSamples) readSamples(stderr io.Writer) (err error) {
@@ -41,18 +41,18 @@ func (b *startSamples) readSamples(stderr io.Writer) (err error) {
 	case all == 0:
 		return usagef("--samples: %s has none", b.file)
 	case all > len(b.samples):
-		fmt.Fprintf(stderr, "kumo: %s has %d samples; a crawl keeps %d: the last ones are given\n", b.file, all,
+		fmt.Fprintf(stderr, "kumo: %s has %d samples; a crawl keeps %d, so only the last ones are used\n", b.file, all,
 			len(b.samples))
 	}
 	return nil
 }
 
-// begin gives the crawl its samples, and has its hosts cut into slices where its nodes then share them better.
+// start sends the samples to the crawl, and divides hosts into slices if its nodes then share them better.
 func (b *startSamples) start(ctx context.Context, control admin.Client, r *desired.Record, o *options,
 	all *pflag.FlagSet) error {
 	begun := r.Settings != nil
 	if begun && len(b.samples) > 0 {
-		return usagef("--samples: a crawl is given samples with its first start, and this one has begun: it has its own")
+		return usagef("--samples: only the first start of a crawl takes samples, and this crawl has already been started")
 	}
 	n := o.Job.PoliteSlices()
 	cut := !begun && n > 1 && !all.Lookup(job.SlicesKey).Changed
@@ -85,11 +85,12 @@ func (b *startSamples) start(ctx context.Context, control admin.Client, r *desir
 }
 
 const (
-	strategyWait = 3 * time.Second // for the first node to say what its strategy is
+	strategyWait = 3 * time.Second // for the first node to report its strategy
 	strategyLook = 200 * time.Millisecond
 )
 
-// clusterStrategy is the strategy of the crawl's nodes, the first of which may just come; "" if none says it.
+// clusterStrategy returns the strategy of the crawl's nodes; the first one may just be starting. It returns "" if no
+// node reports a strategy.
 func clusterStrategy(ctx context.Context, control admin.Client) (name string, err error) {
 	waiting, cancel := context.WithTimeout(ctx, strategyWait)
 	defer cancel()

@@ -20,30 +20,32 @@ import (
 	"kumo/internal/content/policy"
 )
 
-const blockLong = `Have a crawl that runs fetch nothing more of what a rule names: a host, which stands for its subdomains, too, or a /regular expression/ that
-URLs are matched with. It holds for links that are found from now on and for URLs that wait, which are left out when their turn comes, with the
-reason "block" that kumo explain and skipped.jsonl name. The rule is kept with the crawl, as --block of kumo crawl and kumo start is: a crawl that goes on with
---block has both; with an empty one (--block=) it forgets those that it has.
+const blockLong = `Exclude URLs of a running crawl by rule: a host, which includes its subdomains, or a
+/regular expression/ for URLs. A rule applies to links found from now on. It also applies to
+pending URLs, which are excluded when their turn comes, with the reason "block" in kumo explain
+and skipped.jsonl. The rule is saved with the crawl, like --block of kumo crawl and kumo start. A
+crawl that resumes with --block has both; an empty one (--block=) removes the saved rules.
 
---dry-run changes nothing, and counts how many of the URLs that wait would be left out: of the 2,000 hosts
-where most waits 10,000 each are looked at, for two seconds. With --crawl each node does that with what waits there, and those are named that
-have not answered after five seconds. With --remove the rules hold no longer; what was left out meanwhile is not brought back by that.`
+--dry-run changes nothing, and counts the pending URLs that would be excluded: up to 10,000 on each
+of the 2,000 hosts with most pending URLs, for at most two seconds. With --crawl, each node counts
+its own; nodes that do not answer within five seconds are listed. --remove removes rules; URLs that
+were excluded by them are not restored.`
 
 func blockCommand() *cobra.Command {
 	c, a := &clusterFlags{}, &localCrawl{}
 	dry, remove := false, false
 	cmd := &cobra.Command{Use: "block (--crawl NAME | -o FOLDER) [--dry-run | --remove] RULE...",
-		Short: "Have a crawl leave out hosts or URLs from now on",
+		Short: "Exclude hosts or URLs of a running crawl from now on",
 		Long:  blockLong, Example: "  kumo block -o crawls/news --dry-run '/[?&]sort=/'\n  kumo block -o crawls/news " +
 			"'/[?&]sort=/' ads.example.com\n  kumo block --crawl news --dry-run calendar.example.com\n  kumo block --crawl " +
 			"news calendar.example.com\n  kumo block -o crawls/news --remove ads.example.com",
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, rules []string) error {
 			if len(rules) == 0 {
-				return usagef("what is to be left out? name a host, or a /regular expression/")
+				return usagef("which rules? name a host, or a /regular expression/")
 			}
 			if dry && remove {
-				return usagef("--dry-run counts what rules would leave out: leave --remove out")
+				return usagef("--dry-run counts URLs that rules would exclude: give it without --remove")
 			}
 			if _, err := policy.ParseBlocks(rules); err != nil {
 				return usagef("%v", err)
@@ -69,13 +71,13 @@ func blockCommand() *cobra.Command {
 		}}
 	c.bindCommand(cmd.Flags())
 	a.bind(cmd.Flags())
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "change nothing, and count what would be left out")
-	cmd.Flags().BoolVar(&remove, "remove", false, "have the rules hold no longer")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "change nothing; count the URLs that would be excluded")
+	cmd.Flags().BoolVar(&remove, "remove", false, "remove the rules")
 	cmd.Flags().SortFlags = false
 	return cmd
 }
 
-// editRules are rules with some more, or some less.
+// editRules adds rules to was, or removes them.
 func editRules(was, rules []string, remove bool) []string {
 	all := slices.DeleteFunc(slices.Clone(was), func(r string) bool { return slices.Contains(rules, r) })
 	if remove {
@@ -84,8 +86,8 @@ func editRules(was, rules []string, remove bool) []string {
 	return append(all, rules...)
 }
 
-// withSaved are rules that are given to a crawl that goes on, with those that it has: kumo block has put some there. An
-// empty one among those given has it go on without.
+// withSaved merges the rules given to a resumed crawl with its saved rules, which include those of kumo block. An empty
+// rule among those given discards the saved ones.
 func withSaved(given, saved []string) []string {
 	all := slices.DeleteFunc(slices.Clone(given), func(r string) bool { return r == "" })
 	if len(all) < len(given) {

@@ -14,34 +14,35 @@ import (
 	"kumo/internal/engine/check"
 )
 
-const checkLong = `Show what one of kumo's readers makes of an input. It is the code by which a crawl
-reads; where a verb does more or less than a crawl, its help says so.
+const checkLong = `Show the result of one of kumo's parsers for an input. A crawl uses the same code; the help of a
+command describes differences.
 
-A FILE may also be - for standard input. A URL is fetched as a crawl would fetch it, but without asking robots.txt and without
-waiting; what came is told on standard error. A FILE is of the type that --content-type or else its name (.html, .xhtml, .xml,
-.txt, .css, .js, .json) says.
+FILE may be - for standard input. A URL is fetched as in a crawl, but without robots.txt and delays;
+the response is described on standard error. The type of a FILE is given by --content-type, or
+else by its name (.html, .xhtml, .xml, .txt, .css, .js, .json).
 
-The answer is written for people. With --json it is one indented object. With --jsonl each line of standard input is an object
-with the fields that the verb's help names, and each line of output is the object for it; a field with a name in _b64 holds
-base64. What a line lacks is as the verb's flags have it. What cannot be read has the fields "error" and "line", its number
-from 1. An empty line has no answer.
+The result is text. With --json, it is one indented object. With --jsonl, each line of standard
+input is an object with the fields named in the command's help, and each line of output is the
+object for it; a field with a name in _b64 holds base64. Fields missing in a line have the values
+of the command's flags. An invalid line has the fields "error" and "line", its number from 1. An
+empty line has no result.
 
-Exit codes are those of kumo --help: 0 for an answer, whatever it says; 1 for an input that cannot be read; 2 for wrong
-usage; 3 when nothing could be fetched.`
+Exit codes are those of kumo --help: 0 for any result; 1 for an invalid input; 2 for wrong usage;
+3 when nothing could be fetched.`
 
 const checkExample = `  kumo check robots https://example.com/private/
   kumo check links https://example.com/
   echo '{"url": "HTTP://EXAMPLE.com:80/a/../b"}' | kumo check canon --jsonl`
 
 func checkCommand() *cobra.Command {
-	cmd := withVerbs("check", "Show what a reader makes of an input", checkLong, checkRobots(),
+	cmd := withVerbs("check", "Show the result of one of kumo's parsers for an input", checkLong, checkRobots(),
 		checkURL(), checkCanon(), checkLinks(), checkSitemap(), checkCharset(), checkLang(), checkText(), checkFields(),
 		checkFilter(), checkRefresh(), checkSrcset(), checkMIME())
 	cmd.Example = checkExample
 	return cmd
 }
 
-// withVerbs makes a command that does nothing but by its verbs.
+// withVerbs makes a command that only has subcommands.
 func withVerbs(use, short, long string, verbs ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Long: long, Args: cobra.ArbitraryArgs, RunE: noVerb,
 		DisableFlagsInUseLine: true}
@@ -49,7 +50,7 @@ func withVerbs(use, short, long string, verbs ...*cobra.Command) *cobra.Command 
 	return cmd
 }
 
-// noVerb is for a command that does nothing but by its verbs.
+// noVerb reports a missing or unknown subcommand.
 func noVerb(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cmd.Help()
@@ -85,7 +86,7 @@ func checkLinks() *cobra.Command {
 	v.args = src.links
 	cmd := src.bind(v.command())
 	contentType(cmd, &v.in.ContentType)
-	cmd.Flags().BoolVar(&v.in.ScriptPaths, "script-paths", false, "take what looks like a path in scripts for a link")
+	cmd.Flags().BoolVar(&v.in.ScriptPaths, "script-paths", false, "treat text in scripts that looks like a path as a link")
 	return cmd
 }
 
@@ -126,13 +127,13 @@ func checkText() *cobra.Command {
 }
 
 func checkRefresh() *cobra.Command {
-	v := &verb[check.ValueIn, check.RefreshOut]{use: "refresh VALUE", about: "What does a meta refresh say?",
+	v := &verb[check.ValueIn, check.RefreshOut]{use: "refresh VALUE", about: "What does a meta refresh contain?",
 		examples: refreshExample, read: check.Refresh, args: valueArgs}
 	return v.command()
 }
 
 func checkSrcset() *cobra.Command {
-	v := &verb[check.ValueIn, check.SrcsetOut]{use: "srcset VALUE", about: "Which images has a srcset?",
+	v := &verb[check.ValueIn, check.SrcsetOut]{use: "srcset VALUE", about: "Which images does a srcset contain?",
 		examples: srcsetExample, read: check.Srcset, args: valueArgs}
 	return v.command()
 }
@@ -151,10 +152,10 @@ func checkRobots() *cobra.Command {
 	v.args = src.robots
 	cmd := src.bind(v.command())
 	agent := &v.in.Agent
-	cmd.Flags().StringVar(agent, "agent", job.Agent, "read robots.txt as this `NAME` of a crawler")
+	cmd.Flags().StringVar(agent, "agent", job.Agent, "use the rules of robots.txt for the crawler with this `NAME`")
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		if !robots.IsAgent(*agent) {
-			return usagef("--agent is %q: the name by which robots.txt files know a crawler is wanted, such as kumo or "+
+			return usagef("--agent is %q: give the crawler's name in robots.txt files, such as kumo or "+
 				"Googlebot", *agent)
 		}
 		return nil
@@ -163,11 +164,11 @@ func checkRobots() *cobra.Command {
 }
 
 func contentType(cmd *cobra.Command, value *string) {
-	cmd.Flags().StringVar(value, "content-type", "", "read the body as if it had come with this `CONTENT-TYPE`")
+	cmd.Flags().StringVar(value, "content-type", "", "parse the body as if it had this `CONTENT-TYPE`")
 }
 
 func checkCanon() *cobra.Command {
-	v := &verb[check.CanonIn, check.CanonOut]{use: "canon URL", about: "What is a URL's canonical form?",
+	v := &verb[check.CanonIn, check.CanonOut]{use: "canon URL", about: "What is the canonical form of a URL?",
 		examples: canonExample,
 		read:     check.Canon,
 		args: func(_ context.Context, args []string, in *check.CanonIn) (err error) {
@@ -175,7 +176,7 @@ func checkCanon() *cobra.Command {
 			return err
 		}}
 	cmd := v.command()
-	cmd.Flags().StringVar(&v.in.Rules, "rules", "none", "rewrite it further by these `RULES`, as kumo crawl --canon does")
+	cmd.Flags().StringVar(&v.in.Rules, "rules", "none", "also apply these `RULES`, as kumo crawl --canon does")
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		if _, err := weburl.ParseRules(v.in.Rules); err != nil {
 			return &usage{fmt.Errorf("--rules: %w", err)}
@@ -185,12 +186,12 @@ func checkCanon() *cobra.Command {
 	return cmd
 }
 
-const fieldsLong = `What do rules make of a page, and why not more?
+const fieldsLong = `Which records do rules extract from a page, and which fields are missing?
 
-RULES is a file as kumo crawl --fields takes it: docs/reference/field-rules.md says how it is written. Of each rule that is for the page's URL
-the answer has all fields: the first value that was found and which source has it, or else why it is missing. BASE is the URL
-that the page is taken to lie at; for a FILE without one each rule is tried. With --jsonl the rules are those of --rules, or
-of the line, as text.`
+RULES is a file for kumo crawl --fields, see docs/reference/field-rules.md. For each rule that
+applies to the page's URL, the result has all fields: the first value found and its source, or the
+reason why it is missing. BASE is the page's URL; for a FILE without BASE, each rule is tried. With
+--jsonl the rules are those of --rules, or are given in the line, as text.`
 
 const fieldsExample = `  kumo check fields rules.yaml https://shop.example/p/1
   kumo check fields rules.yaml page.html https://shop.example/p/1    # as if it had been found there
@@ -203,7 +204,7 @@ func checkFields() *cobra.Command {
 	var file string
 	v.args = func(ctx context.Context, args []string, in *check.FieldsIn) error {
 		if len(args) == 0 || len(args) > 3 || file == "" && len(args) == 1 {
-			return &usage{errors.New("wrong number of arguments: a file of rules and a page are wanted, and a URL if you like")}
+			return &usage{errors.New("wrong number of arguments: give a file of rules, a page, and optionally a URL")}
 		}
 		if file == "" {
 			file, args = args[0], args[1:]
@@ -215,12 +216,12 @@ func checkFields() *cobra.Command {
 	}
 	cmd := src.bind(v.command())
 	contentType(cmd, &v.in.ContentType)
-	cmd.Flags().StringVar(&file, "rules", "", "read the rules of this `FILE`, in the place of RULES")
+	cmd.Flags().StringVar(&file, "rules", "", "read rules from `FILE` instead of RULES")
 	cmd.PreRunE = func(*cobra.Command, []string) error { return readRules(&v.in, file) }
 	return cmd
 }
 
-// readRules reads a file of rules, which are checked where they are used.
+// readRules reads a file of rules. They are validated when they are used.
 func readRules(in *check.FieldsIn, file string) error {
 	if file == "" {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"kumo/internal/engine/seeds"
 )
 
-// Each verb of kumo check reads its arguments here.
+// The functions that read the arguments of the subcommands of kumo check.
 
 func urlArgs(_ context.Context, args []string, in *check.URLIn) (err error) {
 	in.Input, in.Base, err = oneOrTwo(args)
@@ -26,7 +26,7 @@ func valueArgs(_ context.Context, args []string, in *check.ValueIn) (err error) 
 	return err
 }
 
-// robots reads the arguments of check robots: the URL alone, or what is to be taken for its robots.txt before it.
+// robots reads the arguments of check robots: a URL, or a robots.txt file and a URL.
 func (s *source) robots(ctx context.Context, args []string, in *check.RobotsIn) error {
 	if _, _, err := oneOrTwo(args); err != nil {
 		return err
@@ -36,7 +36,7 @@ func (s *source) robots(ctx context.Context, args []string, in *check.RobotsIn) 
 	case len(args) == 1 && (typed == "-" || isFile(typed)):
 		return usagef("a URL is wanted after the file %s", typed)
 	case strings.HasPrefix(typed, "/"):
-		return usagef("%q is a path: a whole URL is wanted", typed)
+		return usagef("%q is a path: give a whole URL", typed)
 	}
 	u, err := seeds.ParseURL(typed)
 	if err != nil {
@@ -48,8 +48,8 @@ func (s *source) robots(ctx context.Context, args []string, in *check.RobotsIn) 
 	}
 	doc, err := s.open(ctx, file, robots.MaxRedirects)
 	switch {
-	case errors.Is(err, get.ErrRedirects): // to a crawl, too, that is no robots.txt
-		fmt.Fprintf(os.Stderr, "%v: taken as if there were no robots.txt\n", err)
+	case errors.Is(err, get.ErrRedirects): // a crawl, too, treats it as a missing robots.txt
+		fmt.Fprintf(os.Stderr, "%v: treated as if there were no robots.txt\n", err)
 	case err != nil:
 		return err
 	}
@@ -97,7 +97,7 @@ func (s *source) lang(ctx context.Context, declared string, args []string, in *c
 	return s.page(ctx, args, in.Page)
 }
 
-// mime reads the arguments of check mime. The name of a file says nothing of its type here.
+// mime reads the arguments of check mime. It does not use the file name to detect the type.
 func (s *source) mime(ctx context.Context, args []string, in *check.MIMEIn) error {
 	name, declared, err := oneOrTwo(args)
 	if err != nil {
@@ -126,7 +126,7 @@ func (s *source) openFirst(ctx context.Context, args []string) (doc *document, s
 
 func only(args []string) (string, error) {
 	if len(args) != 1 {
-		return "", &usage{errors.New("wrong number of arguments: one is wanted")}
+		return "", &usage{errors.New("wrong number of arguments: give one")}
 	}
 	return args[0], nil
 }
@@ -138,5 +138,5 @@ func oneOrTwo(args []string) (first, second string, err error) {
 	case 2:
 		return args[0], args[1], nil
 	}
-	return "", "", &usage{errors.New("wrong number of arguments: one or two are wanted")}
+	return "", "", &usage{errors.New("wrong number of arguments: give one or two")}
 }

@@ -18,21 +18,22 @@ import (
 	"kumo/internal/view/text"
 )
 
-const filterLong = `What does a program answer that kumo crawl --filter would ask?
+const filterLong = `What does a program for kumo crawl --filter answer?
 
-COMMAND, which may also be a file in Starlark (FILE.star), is started once, and asked one question after the other: of a URL
-about a link to it and about the request for it, as far as the program wants to be asked. Where it wants to be asked about
-pages, the URL is fetched. Of a FILE with a page it is asked about the page, as if it lay at --base, and about its links.
+COMMAND, which may also be a Starlark file (FILE.star), is started once, and gets one question after
+another. For a URL, it is asked about a link to it, about the request for it, and, after fetching,
+about the page, as far as the program handles these. For a FILE, it is asked about the page, as if
+its URL were --base, and about its links.
 
-Each answer comes with the time until it was there. Where there is none the line says what was wrong; what the program wrote to
-standard error, and why it was started again, is told on standard error. docs/reference/filters.md says what the lines are that go to and
-fro. With --json each line of output is an object.`
+Each answer is printed with its time. A line without an answer has the error. The program's standard
+error, and the reasons for restarting it, are printed to standard error. The protocol is described
+in docs/reference/filters.md. With --json each line of output is an object.`
 
 const filterExample = `  kumo check filter ./my.py https://example.com/ https://example.com/print/1
   kumo check filter 'python3 my.py --strict' page.html --base https://example.com/`
 
 type filterCheck struct {
-	filters setting.Values // only Filter is used
+	filters setting.Values // only its Filter is used
 	src     source
 	base    string
 	links   int
@@ -42,22 +43,22 @@ type filterCheck struct {
 func checkFilter() *cobra.Command {
 	c := &filterCheck{}
 	cmd := &cobra.Command{Use: "filter COMMAND FILE|URL...",
-		Short: "What does a program answer that kumo crawl --filter would ask?", Long: filterLong, Example: filterExample,
+		Short: "What does a program for kumo crawl --filter answer?", Long: filterLong, Example: filterExample,
 		DisableFlagsInUseLine: true, RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd, args) }}
 	f := cmd.Flags()
 	c.filters.Reset()
 	for _, key := range []string{"filter-timeout", "filter-memory"} {
 		addFlag(f, setting.Find(key), &c.filters)
 	}
-	f.StringVar(&c.base, "base", "http://localhost/", "take a file for the page at this `URL`")
+	f.StringVar(&c.base, "base", "http://localhost/", "treat a file as the page at this `URL`")
 	f.IntVar(&c.links, "links", 20, "ask about the first `N` links of a file")
-	f.BoolVar(&c.asJSON, "json", false, "write JSON, an object a line")
+	f.BoolVar(&c.asJSON, "json", false, "print JSON, one object per line")
 	return c.src.bind(cmd)
 }
 
 func (c *filterCheck) run(cmd *cobra.Command, args []string) error {
 	if len(args) < 2 {
-		return &usage{errors.New("wrong number of arguments: a command and at least one URL or file are wanted")}
+		return &usage{errors.New("wrong number of arguments: give a command and at least one URL or file")}
 	}
 	programs := &c.filters.Filter
 	programs.Commands, programs.Procs, programs.Default = args[:1], 1, string(filter.Stop)

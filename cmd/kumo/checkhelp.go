@@ -1,46 +1,50 @@
 package main
 
-// What the help of each verb of kumo check says.
+// The help of the subcommands of kumo check.
 
-const linksLong = `Which links has a page?
+const linksLong = `Which links does a page contain?
 
-Links of HTML, style sheets, plain text, sitemaps and feeds are read, and those of header fields if a URL was fetched. BASE is
-the URL that a page is taken to lie at; without it a FILE lies at http://localhost/. Without a type a FILE is HTML, unless it
-begins as something else. A packed body is read as a sitemap; a crawl does so only where one is named as a sitemap.`
+Links are read from HTML, style sheets, plain text, sitemaps and feeds, and from header fields if a
+URL was fetched. BASE is the URL of the page; without it, a FILE is at http://localhost/. A FILE
+without a type is HTML, unless it starts like another type. A compressed body is read as a sitemap;
+a crawl does that only if it is named as a sitemap.`
 
 const sitemapLong = `What does a sitemap or feed list?
 
-Sitemaps and indexes of sitemaps (XML, or a URL a line), RSS, Atom and JSON feeds are read, packed with gzip or not. BASE is the URL
-that the list is taken to lie at; without it a FILE lies at http://localhost/. A priority that is not given is 0.5. A crawl follows
-the first 50,000 URLs of a list.`
+Sitemaps and sitemap indexes (XML, or one URL per line), RSS, Atom and JSON feeds are read, also if
+compressed with gzip. BASE is the URL of the list; without it, a FILE is at http://localhost/. The
+default priority is 0.5. A crawl follows the first 50,000 URLs of a list.`
 
-const charsetLong = `Which charset has a body?
+const charsetLong = `Which charset does a body have?
 
-It is told by a byte order mark, CONTENT-TYPE or that of the answer, a meta element at the beginning, or else by how the text
-looks. A body that is no text is an error. A crawl also heeds a meta element that comes later.`
+It is determined by a byte order mark, CONTENT-TYPE or that of the response, a meta element at the
+beginning, or else from the text itself. A body that is not text is an error. A crawl also uses a
+meta element further down.`
 
 const langLong = `Which language is a text in?
 
-The 27 known languages are ar bo de en es fa fil fr hi id it ja kk ko ky lo mn ms my ne pt ps ru tg ur vi zh; any other is
-"other". It is told from the first 4 KiB; a crawl takes one. An HTML page is read as a crawl reads it: by its first sentences, and
-without script and confidence. To tell what a page's main text is about, and the language it declares, see kumo check text.`
+The 27 known languages are ar bo de en es fa fil fr hi id it ja kk ko ky lo mn ms my ne pt ps ru tg ur vi zh;
+any other is "other". The first 4 KiB are used; a crawl uses 1 KiB. For an HTML page, the first sentences are used as
+in a crawl, without script and confidence. For the language of a page's main text, and its declared language, see
+kumo check text.`
 
-const mimeLong = `What is a media type made of, and what is a body?
+const mimeLong = `What are the parts of a media type, and what type is a body?
 
-What begins with a registered top-level type (text/, image/, x-something/) and is no file is taken for a media type.`
+An argument is a media type if it begins with a registered top-level type (text/, image/,
+x-something/) and is not a file.`
 
-const textLong = `What is a page about?
+const textLong = `What is the main text of a page?
 
-A URL or FILE that is no HTML is an error. BASE is the URL that the page is taken to lie at; its path may name the day.
+A URL or FILE that is not HTML is an error. BASE is the page's URL; its path may contain the date.
 
-Menus, comments and the like are left out of the text; it has a line for each paragraph. The day and the language are those
-that the page names.`
+The text omits menus, comments and similar parts. It has one line for each paragraph. Date and
+language are those declared by the page.`
 
 const robotsLong = `May a URL be fetched, by its host's robots.txt or by the one in a file?
 
-The exit code is 0 for yes and for no: both are answers. Where no robots.txt can be had for a fault of the server (a status
-of 5xx or 429) the answer is no, as RFC 9309 has it; where nothing answers, the exit code is 3, and a crawl would fetch
-nothing either.`
+The exit code is 0 for yes and for no. If robots.txt is unavailable because of a server error (a
+status of 5xx or 429), the result is no, as RFC 9309 requires. If the host does not answer, the exit
+code is 3; a crawl would not fetch anything either.`
 
 const (
 	urlExample = `  kumo check url ../b?x#y https://example.com/a/c

@@ -14,37 +14,41 @@ import (
 	"kumo/internal/lab/clusterdemo"
 )
 
-const clusterLong = `Try a cluster out on this machine.
+const clusterLong = `Try a cluster on this machine.
 
-  kumo cluster demo       see five nodes crawl a made-up web, one of them killed and one joining meanwhile
+  kumo cluster demo       five nodes crawl a synthetic web; one is killed, and another joins
 
-docs/how-to/run-a-cluster-on-hosts.md says how to run one: kumo node, start, status, add, set, pause, resume, stop and secret.`
+docs/how-to/run-a-cluster-on-hosts.md describes how to run a real one: kumo node, start, status,
+add, set, pause, resume, stop and secret.`
 
 func clusterCommand() *cobra.Command {
-	return withVerbs("cluster", "Try a cluster out on this machine", clusterLong, clusterDemo())
+	return withVerbs("cluster", "Try a cluster on this machine", clusterLong, clusterDemo())
 }
 
-const clusterDemoLong = `Let several processes on this machine crawl a made-up web together, and see what becomes of it when one of them is killed and
-another one joins: no network is needed, and nothing leaves this machine.
+const clusterDemoLong = `Crawl a synthetic web with several processes on this machine, while one is killed and another
+joins. No network is needed, and nothing leaves this machine.
 
-Three of the nodes run the cluster's servers. The last one joins when the crawl is under way; then one of the first is killed (SIGKILL), with
-its server. The others notice when its lease ends, some 16 seconds later, and take over what it had. In the end the servers of
-the made-up web say what they saw. The exit code is 0 only if all that can be reached was fetched, and no host saw more than one request at
-a time, nor two sooner than its delay. What each node said is in its log.
+Three of the nodes run the cluster's servers. The last node joins during the crawl. Then one of the
+first is killed (SIGKILL) with its server. The others notice when its lease ends, some 16 seconds
+later, and take over its work. At the end, the score of the synthetic web's servers is printed. The
+exit code is 0 only if every reachable URL was fetched, and no host got concurrent requests, or
+requests sooner than its delay. Each node writes a log.
 
-With --strategy hub each node is kept from half of the hosts (--apart), and each host goes to one that reaches it, as the control unit decides; it is
-the control unit that is killed. With --strategy balance it is the master.
+With --strategy hub, half of the hosts are unreachable for each node (--apart), and the control unit
+assigns each host to a node that reaches it; the control unit is killed. With --strategy balance,
+the master is killed.
 
-With --ui each node serves the web page of its view of the crawl: how the cluster does, its hosts, URLs and pages.
+With --ui each node serves a web page with its view of the crawl: the cluster, hosts, URLs and
+pages.
 
-With --strategy mesh there are eight nodes, no server, and none that is special: one joins, two leave, two are killed, one of them with its
-folder.`
+With --strategy mesh there are eight equal nodes and no servers. One node joins, two leave, and two
+are killed, one of them with its folder.`
 
 func clusterDemo() *cobra.Command {
 	d := &clusterdemo.Demo{Settings: clusterdemo.Settings{Strategy: "shard", PageOf: demoPage,
 		Environment: func(s secret.Secret) []string { return append(serviceVariables(), secretVariable+"="+s.Text()) }}}
 	web := webFlags{}
-	cmd := &cobra.Command{Use: "demo", Short: "See several nodes crawl a made-up web on this machine",
+	cmd := &cobra.Command{Use: "demo", Short: "Crawl a synthetic web with several nodes on this machine",
 		Long: clusterDemoLong, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			d.W = cmd.OutOrStdout()
@@ -73,31 +77,36 @@ func clusterDemo() *cobra.Command {
 	web.bind(cmd, 40, 1500)
 	f := cmd.Flags()
 	f.IntVar(&d.Nodes, "nodes", 5, "run `N` nodes, 4 to 20 (with mesh 8)")
-	f.Var(setting.Choice(&d.Strategy, cluster.Strategies()), "strategy", "how hosts are shared among the nodes")
-	f.Float64Var(&d.UnreachableShare, "apart", 0.5, "with hub: keep each node from this `SHARE` of the hosts, 0 to 0.9; two of "+
-		"the first nodes reach each host")
-	durationVar(f, &d.Delay, "delay", 300*time.Millisecond, "wait this long from the end of an answer to the next "+
+	f.Var(setting.Choice(&d.Strategy, cluster.Strategies()), "strategy", "strategy for sharing hosts among nodes")
+	f.Float64Var(
+		&d.UnreachableShare,
+		"apart",
+		0.5,
+		"with hub: make this `SHARE` of hosts unreachable for each node, 0 to 0.9; two of "+
+			"the first nodes reach each host",
+	)
+	durationVar(f, &d.Delay, "delay", 300*time.Millisecond, "time from the end of an answer to the next "+
 		"request to that host (with hub 200ms)")
-	f.StringVarP(&d.Out, "out", "o", "crawls/cluster-demo", "a folder for the nodes' folders and logs; what an earlier "+
-		"demo left there is removed")
-	f.BoolVar(&d.UI, "ui", false, "serve each node's web page on a free port of 127.0.0.1, and say where")
-	f.BoolVar(&d.NoToken, "ui-no-token", false, "with --ui: let every user of this machine in")
-	durationVar(f, &d.Timeout, "time-limit", 75*time.Second, "give up after this time")
+	f.StringVarP(&d.Out, "out", "o", "crawls/cluster-demo", "a folder for the nodes' folders and logs; an earlier "+
+		"demo in it is removed")
+	f.BoolVar(&d.UI, "ui", false, "serve each node's web page on a free port of 127.0.0.1, and print its URL")
+	f.BoolVar(&d.NoToken, "ui-no-token", false, "with --ui: give access to every user of this machine")
+	durationVar(f, &d.Timeout, "time-limit", 75*time.Second, "fail after this time")
 	return cmd
 }
 
 func checkDemo(d *clusterdemo.Demo, apart bool) error {
 	switch {
 	case d.Nodes < 4 || d.Nodes > 20:
-		return usagef("--nodes is %d: 4 to 20 are possible", d.Nodes)
+		return usagef("--nodes is %d: give 4 to 20", d.Nodes)
 	case d.Mesh() && d.Nodes < clusterdemo.MinMeshNodes:
-		return usagef("--nodes is %d: with the strategy mesh two of them leave and two are killed: %d to 20 are possible",
+		return usagef("--nodes is %d: with strategy mesh two nodes leave and two are killed: give %d to 20",
 			d.Nodes, clusterdemo.MinMeshNodes)
 	case apart && !d.Hub():
 		return usagef("--apart: with the strategy %s it does not matter who reaches a host: try it with --strategy hub",
 			d.Strategy)
 	case !(d.UnreachableShare >= 0 && d.UnreachableShare <= 0.9):
-		return usagef("--apart is %v: a share from 0 to 0.9 is possible", d.UnreachableShare)
+		return usagef("--apart is %v: give a share from 0 to 0.9", d.UnreachableShare)
 	}
 	return nil
 }

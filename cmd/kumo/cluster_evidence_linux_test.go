@@ -153,7 +153,7 @@ func (e *evidence) before(f *fault) map[string]synthweb.Request {
 	return last
 }
 
-// findCollection is how many hosts a fault's nodes were the last to ask.
+// held is how many hosts a fault's nodes were the last to ask.
 func (e *evidence) held(f *fault) (n int) {
 	for _, r := range e.before(f) {
 		if f.by(r) {

@@ -256,7 +256,7 @@ func (c *labCluster) wantVerified(dirs []string) {
 			}
 			c.Errorf("kumo verify %s: %s", dir, line)
 		}
-		// currentOr usage: it got not as far as to be a crawl
+		// of usage: it got not as far as to be a crawl
 		if code := cmd.ProcessState.ExitCode(); err != nil && code != exitUsage && faults == 0 {
 			c.Errorf("kumo verify %s: %v: %s", dir, err, out)
 		}

@@ -277,7 +277,7 @@ func (c *labCluster) status() (is labStatus, err error) {
 	return is, err
 }
 
-// resolve waits until the first nodes are members and have what is theirs: what happens before is not what is tested.
+// settle waits until the first nodes are members and have what is theirs: what happens before is not what is tested.
 func (c *labCluster) settle(most time.Duration) {
 	c.Helper()
 	began := time.Now()
@@ -359,7 +359,7 @@ func (c *labCluster) why() {
 	}
 }
 
-// save writes down what the server saw, where files are kept.
+// keep writes down what the server saw, where files are kept.
 func (c *labCluster) keep(e *evidence) {
 	if os.Getenv("KUMO_TEST_KEEP") == "" {
 		return

@@ -26,25 +26,25 @@ type clusterFlags struct {
 	join       []string
 	nats       string
 	secretFile string
-	wait       time.Duration // for the cluster to answer
+	wait       time.Duration // timeout for the cluster's answer
 }
 
-// defaultAddress is where a node listens that is told nothing else, and where commands look for one.
+// defaultAddress is the default listen address of a node, and the default address of commands that look for a node.
 const defaultAddress = "127.0.0.1:7070"
 
 func (c *clusterFlags) bind(f *pflag.FlagSet, join string) {
-	f.StringVar(&c.crawl, "crawl", "", "the crawl's `NAME`: letters, digits, - and _ (needed)")
+	f.StringVar(&c.crawl, "crawl", "", "the crawl's `NAME`: letters, digits, - and _ (required)")
 	f.StringSliceVar(&c.join, "join", nil, join)
-	f.StringVar(&c.nats, "nats", "", "reach the crawl through the NATS at this `URL`, which somebody else runs, "+
-		"instead of nodes' own servers")
+	f.StringVar(&c.nats, "nats", "", "reach the crawl through an external NATS server at this `URL`, "+
+		"instead of the nodes' own servers")
 	f.StringVar(&c.secretFile, "secret-file", "", "read the cluster's secret from `FILE` (default: the environment "+
 		"variable "+secretVariable+"; neither: this machine only)")
 }
 
 func (c *clusterFlags) bindCommand(f *pflag.FlagSet) {
 	c.bind(f, joinUsage)
-	durationVar(f, &c.wait, "wait", clusterWait, "wait this long for the cluster to answer; while it elects a new "+
-		"leader it does not for some seconds")
+	durationVar(f, &c.wait, "wait", clusterWait, "timeout for the cluster's answer; while it elects a new "+
+		"leader, it does not answer for some seconds")
 }
 
 func (c *clusterFlags) options(warn func(string)) (o cluster.NodeOptions, err error) {
@@ -55,7 +55,7 @@ func (c *clusterFlags) options(warn func(string)) (o cluster.NodeOptions, err er
 		return o, err
 	}
 	if c.nats != "" && len(c.join) > 0 {
-		return o, usagef("--join names nodes that run servers, and with --nats none does: give one of them")
+		return o, usagef("--join names nodes that run servers, and with --nats none does: give only one of them")
 	}
 	o.Secret, err = readSecret(c.secretFile, warn)
 	o.NATS, o.Join = c.nats, c.join
@@ -71,30 +71,30 @@ func (c *clusterFlags) checkJoin() error {
 	return nil
 }
 
-// checkCrawlName refuses what is not one word: the name is part of what nodes call each other by.
+// checkCrawlName returns an error unless the name is a single word. Nodes use it in their names for each other.
 func checkCrawlName(name string) error {
 	switch {
 	case name == "":
 		return usagef("which crawl? name it with --crawl")
 	case node.CrawlWord(name) != name || len(name) > 64:
-		return usagef("--crawl %q: a name of up to 64 letters, digits, - and _ is wanted", name)
+		return usagef("--crawl %q: give a name of up to 64 letters, digits, - and _", name)
 	}
 	return nil
 }
 
-// clusterWait is how long a command waits for somebody to answer.
+// clusterWait is the default timeout of a command for the cluster's answer.
 const clusterWait = 12 * time.Second
 
-// viewPatience is how long a command that only looks waits for a majority of the servers.
+// viewPatience is how long a read-only command waits for a majority of the servers.
 const viewPatience = 3 * time.Second
 
-// control connects to the cluster, calls f, and lets it go.
+// control connects to the cluster, calls f, and disconnects.
 func (c *clusterFlags) control(ctx context.Context, stderr io.Writer, f func(context.Context,
 	admin.Client) error) error {
 	return c.connect(ctx, stderr, cluster.OpenClient, f)
 }
 
-// view is control for what can be looked at while too few servers run, too.
+// view is like control, for queries that also work without a majority of the servers.
 func (c *clusterFlags) view(ctx context.Context, stderr io.Writer, f func(context.Context, admin.Client) error) error {
 	return c.connect(ctx, stderr, viewing, f)
 }
@@ -122,7 +122,7 @@ func (c *clusterFlags) connect(ctx context.Context, stderr io.Writer, open opene
 	return f(ctx, control.As(userAtHost()))
 }
 
-// userAtHost is who types, as others may know them.
+// userAtHost returns the user and the machine, for the crawl's record of actions.
 func userAtHost() string {
 	machine, _ := os.Hostname()
 	who, err := user.Current()
@@ -132,7 +132,7 @@ func userAtHost() string {
 	return who.Username + "@" + machine
 }
 
-// resolveServers are the options with where a crawl is looked for that nobody has named.
+// resolveServers returns the options, with the default address if no server is named.
 func (c *clusterFlags) resolveServers(log *slog.Logger) (cluster.NodeOptions, error) {
 	o, err := c.options(func(s string) { log.Warn(s) })
 	if o.NATS == "" && len(o.Join) == 0 {
@@ -142,7 +142,7 @@ func (c *clusterFlags) resolveServers(log *slog.Logger) (cluster.NodeOptions, er
 	return o, err
 }
 
-// adviseUnreachable adds to an error what to do where simply nobody is there.
+// adviseUnreachable adds advice to an error if no node can be reached.
 func (c *clusterFlags) adviseUnreachable(err error, o *cluster.NodeOptions) error {
 	switch {
 	case !cluster.IsNoAnswer(err):
@@ -155,12 +155,12 @@ func (c *clusterFlags) adviseUnreachable(err error, o *cluster.NodeOptions) erro
 		c.crawl, strings.Join(o.Join, ", "), c.crawl))
 }
 
-// serversOf are the addresses of the nodes with servers: the first n of join, or listen alone. It is nil for a node
-// that only knows whom to join.
+// serversOf returns the addresses of the nodes that run servers: the first n of join, or only listen. It returns nil
+// for a node that only joins others.
 func serversOf(listen string, join []string, n int) ([]string, error) {
 	switch {
 	case n != 0 && !slices.Contains([]int{1, 3, 5}, n):
-		return nil, usagef("--servers is %d: there must be 1, 3 or 5, so that a majority is told from the rest", n)
+		return nil, usagef("--servers is %d: there must be 1, 3 or 5, so that a majority exists", n)
 	case len(join) == 0 && n > 1:
 		return nil, usagef("--servers %d: name the addresses of all %d with --join, in the same order on all nodes", n, n)
 	case len(join) == 0:
@@ -176,7 +176,7 @@ func serversOf(listen string, join []string, n int) ([]string, error) {
 	return nil, nil
 }
 
-// hostName is this machine's name as a node's.
+// hostName returns the machine's name in the form of a node name.
 func hostName() string {
 	name, err := os.Hostname()
 	if err != nil {

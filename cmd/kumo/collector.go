@@ -10,14 +10,14 @@ import (
 	"kumo/internal/base/wait"
 )
 
-// How much garbage there may be, in percent of what lives: Go's default lets a small crawl take twice what it needs,
-// where a collection costs next to nothing, as most of what lives is buffers. In a large one it is worth its room, of
-// which --memory has granted much.
+// The garbage collector's target, in percent of live memory. Go's default makes a small crawl use twice the memory that
+// it needs, although a collection is cheap, because most live memory is buffers. In a large crawl, collections are
+// expensive, and --memory allows more garbage.
 const (
 	leastGarbage = 30
 	mostGarbage  = 100
-	smallHeap    = 128 << 20 // what lives, with the least garbage
-	largeHeap    = 512 << 20 // with the most
+	smallHeap    = 128 << 20 // live bytes for the smallest target
+	largeHeap    = 512 << 20 // live bytes for the largest target
 	tuneEvery    = 2 * time.Second
 )
 
@@ -26,14 +26,14 @@ func garbageFor(live uint64) int {
 	return leastGarbage + int(min(max(share, 0), 1)*(mostGarbage-leastGarbage))
 }
 
-// limitMemory has the collector keep the process below a limit, unless the user has set one.
+// limitMemory sets the memory limit of the Go runtime, unless the user has set one.
 func limitMemory(bytes int64) {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(bytes)
 	}
 }
 
-// tuneCollector has the collector follow what lives, unless the user has set it.
+// tuneCollector adapts the garbage collector's target to the live memory until ctx ends, unless the user has set it.
 func tuneCollector(ctx context.Context) {
 	if os.Getenv("GOGC") != "" {
 		return

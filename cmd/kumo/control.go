@@ -24,35 +24,38 @@ import (
 	"kumo/internal/view/text"
 )
 
-// The verbs that steer a crawl of several nodes. They may be given on any machine that reaches a node with a server.
+// The commands that control a crawl of several nodes. They work on any machine that reaches a node with a server.
 
 const joinUsage = "reach the crawl at these `ADDR`esses, HOST:PORT, of nodes that run servers, or with mesh of any " +
 	"(default " +
 	defaultAddress + ")"
 
-const startLong = `Let the nodes of a crawl begin, from the given URLs; or go on, with or without more URLs, after kumo stop or when it was done. The
-nodes must run: kumo node.
+const startLong = `Start the nodes of a crawl with the given URLs. After kumo stop, or when the crawl was done, resume
+it, with or without more URLs. The nodes must be running: kumo node.
 
-The flags are those of kumo crawl that say what is crawled and how politely. All nodes have the same, from the first start on. Flags that
-speak of a machine, such as --memory and --concurrency, and secrets, such as --header, are kumo node's.
+The flags are those flags of kumo crawl that set what is crawled, and how politely. They apply to
+all nodes, from the first start on. Flags for one machine, such as --memory and --concurrency, and
+secrets, such as --header, belong to kumo node.
 
-With a later start those may be given again that do not make another crawl of it; kumo set says which, and changes some of them while it runs.
+A later start may change settings that do not define the crawl; kumo set lists them, and changes
+some of them while the crawl runs.
 
-With the strategy balance several nodes share each host where politeness allows it, unless --slices says otherwise: with --delay 0 each host
-is cut into 256 slices, with --per-host N into N. --samples gives the crawl what another one has learnt of how long nodes take: a file that
-kumo balance model --export has written.
+With strategy balance, several nodes share each host if politeness allows it, unless --slices is
+given: with --delay 0 each host is divided into 256 slices, with --per-host N into N. --samples
+gives the crawl the running times of another one: a file written by kumo balance model --export.
 
---limit counts the pages of all nodes together, as they report them every few seconds; so a few more are fetched than it says.`
+--limit counts the pages of all nodes together. Nodes report them every few seconds, so a few more
+pages are fetched.`
 
 const startExample = `  kumo start --crawl news --contact https://me.example/bot https://example.com/
   kumo start --crawl news --join a.internal:7070 --secret-file cluster.secret --scope domain -i seeds.txt
-  kumo start --crawl docs --delay 0 --samples docs-2025.csv https://docs.example.com/        # your own site; strategy balance`
+  kumo start --crawl docs --delay 0 --samples docs-2025.csv https://docs.example.com/    # your own site`
 
 func startCommand() *cobra.Command {
 	o, c := &options{}, &clusterFlags{}
 	b := &startSamples{}
 	all := crawlFlags(o)
-	cmd := &cobra.Command{Use: "start --crawl NAME [flags] URL...", Short: "Let the nodes of a crawl begin, or go on",
+	cmd := &cobra.Command{Use: "start --crawl NAME [flags] URL...", Short: "Start or resume the nodes of a crawl",
 		Long: startLong, Example: startExample, DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			defer func() { err = errors.Join(err, closeInput(&o.Job)) }()
@@ -104,10 +107,10 @@ func mayStart(crawl string, r desired.Record, seeds int) error {
 	switch {
 	case r.State == desired.Running:
 		return advice.With(fmt.Errorf("the crawl %q runs already, since %s", crawl, text.Time(r.Changed)),
-			"kumo add adds URLs to it, kumo set changes settings, kumo status says how it goes, kumo stop ends it")
+			"kumo add adds URLs to it, kumo set changes settings, kumo status shows its state, kumo stop ends it")
 	case r.State == desired.Paused:
 		return advice.With(fmt.Errorf("the crawl %q is paused, since %s", crawl, text.Time(r.Changed)),
-			"kumo resume lets it go on, kumo add adds URLs to it")
+			"kumo resume continues it, kumo add adds URLs to it")
 	case seeds == 0 && r.Seeds == 0:
 		return job.ErrNoSeeds
 	case seeds == 0 && r.State == desired.Done:
@@ -143,10 +146,11 @@ func addCommand() *cobra.Command {
 	o, c, a := &options{}, &clusterFlags{}, &localCrawl{}
 	cmd := &cobra.Command{
 		Use:                   "add (--crawl NAME | -o FOLDER) [flags] URL...",
-		Short:                 "Add URLs to a crawl that runs",
+		Short:                 "Add URLs to a running crawl",
 		DisableFlagsInUseLine: true,
-		Long: `Add URLs to a crawl of several nodes, or to one that runs on this machine, as more to begin with. They are within its scope then, and so
-are the links on them as the crawl's --scope has it. The answer says how many were new; what is known already is not fetched again for that.`,
+		Long: `Add seeds to a crawl of several nodes, or to one that runs on this machine. They, and the links on
+them, are then in the crawl's --scope. The command prints how many were new; known URLs are not
+fetched again.`,
 		Example: "  kumo add --crawl news https://example.org/\n  kumo add -o crawls/news https://example.org/",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			defer func() { err = errors.Join(err, closeInput(&o.Job)) }()
@@ -161,7 +165,7 @@ are the links on them as the crawl's --scope has it. The answer says how many we
 			}
 			if a.dir != "" {
 				if o.Job.File != nil && !o.Job.File.Few() {
-					return usagef("--input-file has more than is added at once: kumo crawl -o %s -i takes a long file in", a.dir)
+					return usagef("--input-file has more URLs than can be added at once: kumo crawl -o %s -i reads a long file", a.dir)
 				}
 				if _, err := seeds.Parse(o.Job.Seeds); err != nil {
 					return err
@@ -198,7 +202,7 @@ func addedText(k node.Known) string {
 	case all == k.New:
 		return stats.Count(k.New, "URLs", "new") + " added"
 	case all == k.Unsure:
-		return urls + " added; what is known already is not fetched again"
+		return urls + " added; known ones are not fetched again"
 	case all == k.Known:
 		return fmt.Sprintf("nothing new: %s known already, and %s or %s visited", isOrAre(all, urls),
 			stats.Either(all, "waits", "wait"), stats.Either(all, "was", "were"))
@@ -206,17 +210,17 @@ func addedText(k node.Known) string {
 		return fmt.Sprintf("%s added; %s known already", stats.Count(k.New, "URLs", "new"),
 			isOrAre(k.Known, fmt.Sprint(k.Known)))
 	}
-	return fmt.Sprintf("of %s %d new and %d known already; of %d no node has said yet which they are", urls, k.New,
+	return fmt.Sprintf("of %s, %d new and %d known already; for %d, no node has reported it yet", urls, k.New,
 		k.Known, k.Unsure)
 }
 
-// addedFromFile says what was added when a file of many URLs is among it, of which the nodes find out themselves what is
-// new.
+// addedFromFile describes how many URLs were added when there is a long file among them. The nodes find out themselves
+// which of its URLs are new.
 func addedFromFile(k node.Known, file *seeds.File) string {
 	if file == nil || file.Few() {
 		return addedText(k)
 	}
-	text := fmt.Sprintf("%s of %s added; those that are known already are not fetched again",
+	text := fmt.Sprintf("%s of %s added; known ones are not fetched again",
 		stats.Count(file.Count, "URLs"), file.Title())
 	if k != (node.Known{}) {
 		text = addedText(k) + "; " + text
@@ -249,16 +253,16 @@ func stateCommand(name, short, long, done string, change func(admin.Client, cont
 }
 
 func pauseCommand() *cobra.Command {
-	return stateCommand("pause", "Let a crawl fetch nothing for a while",
-		"Let the nodes of a crawl, or one that runs on this machine, fetch nothing, and stay, until kumo resume. Requests "+
-			"that are under way are finished.",
+	return stateCommand("pause", "Pause a crawl",
+		"Pause the nodes of a crawl, or a crawl that runs on this machine, until kumo resume. Requests "+
+			"in flight are finished.",
 		"paused", admin.Client.Pause, func(ctx context.Context, s inspect.Controller) (string, error) {
 			return "paused", s.Pause(ctx, true)
 		})
 }
 
 func resumeCommand() *cobra.Command {
-	return stateCommand("resume", "Let a crawl go on that was paused", "Let a crawl go on that kumo pause has paused.",
+	return stateCommand("resume", "Resume a paused crawl", "Resume a crawl that kumo pause has paused.",
 		"goes on",
 		admin.Client.Resume, func(ctx context.Context, s inspect.Controller) (string, error) {
 			return "goes on", s.Pause(ctx, false)
@@ -268,18 +272,18 @@ func resumeCommand() *cobra.Command {
 func stopCommand() *cobra.Command {
 	return stateCommand(
 		"stop",
-		"End a crawl, to go on later",
-		`End all nodes of a crawl: they finish what is under way, write down where they are, keep their place, and their processes end. The same
-kumo node commands, and then kumo start, go on.
+		"Stop a crawl, to be resumed later",
+		`Stop all nodes of a crawl. They finish requests in flight, save their state, keep their place in the
+crawl, and exit. To resume, run the same kumo node commands, and then kumo start.
 
-One that runs on this machine ends as with Ctrl-C: the same kumo crawl command goes on.`,
+A crawl on this machine stops as with Ctrl-C: the same kumo crawl command resumes it.`,
 		"the nodes end",
 		admin.Client.Stop,
 		func(ctx context.Context, s inspect.Controller) (string, error) { return "ends", s.Stop(ctx) },
 	)
 }
 
-// alone is a crawl on this machine alone, for verbs that steer one of several nodes as well.
+// localCrawl is a crawl on this machine, for commands that also control a crawl of several nodes.
 type localCrawl struct{ dir string }
 
 func (a *localCrawl) bind(f *pflag.FlagSet) {
@@ -287,7 +291,7 @@ func (a *localCrawl) bind(f *pflag.FlagSet) {
 	f.Lookup("crawl").Usage = "a crawl of several nodes, by its `NAME`: letters, digits, - and _"
 }
 
-// check refuses flags that say nothing of a crawl on this machine.
+// check rejects flags that do not apply to a crawl on this machine.
 func (a *localCrawl) check(f *pflag.FlagSet) error {
 	for _, n := range []string{"crawl", "join", "nats", "secret-file", "wait", "hosts"} {
 		if f.Changed(n) {

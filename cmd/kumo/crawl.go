@@ -116,14 +116,14 @@ func crawlCommand() *cobra.Command {
 	return withSettingsHelp(cmd)
 }
 
-// crawlFlags are kumo crawl's flags, for who needs them without the command.
+// crawlFlags returns the flags of kumo crawl without the command.
 func crawlFlags(o *options) *pflag.FlagSet {
 	f := pflag.NewFlagSet("crawl", pflag.ContinueOnError)
 	o.bind(f)
 	return f
 }
 
-// crawl runs the job and shows how it goes. It is also how kumo demo crawls.
+// crawl runs the job and shows its progress. kumo demo uses it, too.
 func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 	show := o.newShow(os.Stderr)
 	o.Job.Listener = crawl.Tee(o.Job.Listener, show.listener())
@@ -143,7 +143,7 @@ func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 		defer func() { err = errors.Join(err, stop()) }()
 	}
 	limitMemory(o.Job.MemoryLimit())
-	metrics, err := listenMetrics(o.Metrics) // before anything is begun
+	metrics, err := listenMetrics(o.Metrics) // before anything else is started
 	if err != nil {
 		return err
 	}
@@ -179,8 +179,8 @@ func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 	defer func() { err = errors.Join(err, c.Close()) }()
 	if c.Resumed {
 		if c.Waiting == 0 && len(o.Job.Crawl.Recrawl.Intervals) == 0 {
-			show.log.Info("nothing waits in this crawl: it is done unless a new seed is given, or more is let in " +
-				"(--depth, --max-pages-per-host, --embeds, --text, --fields); --fresh sets it aside and begins again")
+			show.log.Info("no URL is pending in this crawl: it is done unless you give a new seed, or admit more URLs " +
+				"(--depth, --max-pages-per-host, --embeds, --text, --fields); --fresh sets it aside and starts a new one")
 		}
 		show.log.Info("continuing", "folder", o.Job.Dir, "pages", c.Stats.Pages(), "urls_waiting", c.Waiting, "urls_known",
 			c.Known)
@@ -190,12 +190,12 @@ func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 		}
 	}
 	if names := proxyVariables(o.Job.Fetch.Environment); names != "" {
-		show.log.Info("what NO_PROXY does not name goes through the proxies of the environment; --proxy "+noProxy+
-			" does without", "by", names)
+		show.log.Info("URLs not named in NO_PROXY go through the proxies of the environment; --proxy "+noProxy+
+			" disables that", "by", names)
 	}
 	report, sinksErr, err := o.run(ctx, c, show, runServices{up, metrics, page, following})
 	if taken, all := c.Seeds(); taken < all {
-		show.log.Info("not all seeds are taken in: the same command takes in the rest", "taken_in", taken, "seeds", all)
+		show.log.Info("not all seeds have been added: the same command adds the rest", "taken_in", taken, "seeds", all)
 	}
 	if report != nil && !o.Quiet && !o.noReport {
 		report.Print(out)
@@ -210,7 +210,7 @@ func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 	if report != nil && !o.Job.Crawl.NoTraps && report.Skipped[crawl.RuleTrap] > 0 {
 		warnOfTraps(show.log, o.Job.Dir, report.Skipped[crawl.RuleTrap])
 	}
-	if isSinkBehind(sinksErr) && err != nil { // what ended the crawl is its exit code; the sentence is said all the same
+	if isSinkBehind(sinksErr) && err != nil { // the crawl's own end decides the exit code; the message is printed anyway
 		show.log.Warn(sinksErr.Error(), "do", advice.Of(sinksErr))
 	} else if sinksErr != nil {
 		err = errors.Join(err, sinksErr)
@@ -237,13 +237,13 @@ func warnOfTraps(log *slog.Logger, dir string, urls int64) {
 	log.Warn(stats.Count(urls, "URLs")+" left out as traps without end", how...)
 }
 
-// listenMetrics listens where metrics are to be served; nil if nowhere.
+// listenMetrics listens on the address for metrics; it returns nil if there is none.
 func listenMetrics(addr string) (net.Listener, error) {
 	if addr == "" {
 		return nil, nil
 	}
 	if _, _, err := net.SplitHostPort(addr); err != nil {
-		return nil, usagef("--metrics is %q: a host and a port are wanted, as in localhost:9090", addr)
+		return nil, usagef("--metrics is %q: give a host and a port, such as localhost:9090", addr)
 	}
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -252,8 +252,8 @@ func listenMetrics(addr string) (net.Listener, error) {
 	return l, nil
 }
 
-// isLoopbackOnly reports whether the crawl begins on this machine only, whose owner needs nobody's address: a server that is
-// tried out.
+// isLoopbackOnly reports whether all seeds are on this machine, such as a server under test, so that no contact address
+// is needed.
 func (o *options) isLoopbackOnly() bool {
 	seeds, err := seeds.Parse(o.Job.Seeds)
 	if err != nil || len(seeds) == 0 || o.Job.File != nil && !o.Job.File.Few() {
@@ -273,7 +273,7 @@ type runServices struct {
 	followers *followerGroup
 }
 
-// run crawls, with the view and what else there is beside it.
+// run crawls, together with the progress display and the other services.
 func (o *options) run(ctx context.Context, c *session.Session, show *console, others runServices) (report *stats.Report,
 	sinks, err error) {
 	if err := others.followers.start(ctx); err != nil {
@@ -312,13 +312,13 @@ func (o *options) run(ctx context.Context, c *session.Session, show *console, ot
 		up.Start(beside)
 	}
 	report, err = c.Run(ctx)
-	if session.IsStop(err) && ctx.Err() == nil { // kumo stop, or the page, which wait no longer than Ctrl-C
+	if session.IsStop(err) && ctx.Err() == nil { // kumo stop, or the web page, waits no longer than Ctrl-C
 		stopped, end := context.WithCancel(ctx)
 		end()
 		ctx = stopped
 	}
 	sinks = others.followers.finish(ctx)
-	if o.Job.Sinks != nil && report != nil { // what they had when the run ended is in the report that it wrote
+	if o.Job.Sinks != nil && report != nil { // the report already has their state at the end of the run
 		err = errors.Join(err, c.ReportSinks(report))
 	}
 	if up := others.upload; up != nil {
@@ -333,21 +333,21 @@ func (o *options) run(ctx context.Context, c *session.Session, show *console, ot
 
 func (s *console) metrics(at net.Addr) {
 	if tcp, ok := at.(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
-		s.log.Warn("metrics and profiles can be read by anyone who reaches this address, without a password; "+
-			"--metrics localhost:PORT keeps them to this machine", "at", "http://"+at.String()+"/metrics")
+		s.log.Warn("everyone who reaches this address can read metrics and profiles without a password; "+
+			"--metrics localhost:PORT restricts them to this machine", "at", "http://"+at.String()+"/metrics")
 		return
 	}
 	s.log.Info("metrics", "at", "http://"+at.String()+"/metrics")
 }
 
-// A show is what a person sees of a crawl while it runs.
+// A console shows a running crawl to the user.
 type console struct {
 	log     *slog.Logger
-	live    *progress.Live // nil where there is no terminal, or nothing is to be seen
+	live    *progress.Live // nil without a terminal, or if quiet
 	quiet   bool
 	verbose bool
 	limits  progress.Limits
-	uploads func() string // what waits for the place, in words; nil: there is none
+	uploads func() string // pending uploads as text; nil without a storage location
 }
 
 func (o *options) newShow(stderr *os.File) *console {
@@ -391,7 +391,7 @@ func statusOf(c *session.Session) func() progress.Status {
 	}
 }
 
-// liveStatus is the status of a crawl, or of a node's part in one.
+// liveStatus returns the status of a crawl, or of a node's part in a crawl.
 func liveStatus(c *session.Session) progress.Status {
 	outlook := c.Outlook()
 	return progress.Status{Time: time.Now(), Totals: c.Stats.Totals(), Frontier: c.Frontier.Counts(), Known: c.URLsKnown(),
@@ -405,8 +405,8 @@ func uploadsOf(c *session.Session) (u stats.Uploads) {
 	return u
 }
 
-// currentOr returns a function that queries the current session, or returns the zero value while there is none. A node has a
-// new session after it has lost its place in the crawl.
+// currentOr returns a function that queries the current session, or returns the zero value if there is none. A node
+// gets a new session after it has lost its place in the crawl.
 func currentOr[T any](now func() *session.Session, ask func(*session.Session) T) func() T {
 	return func() (v T) {
 		if c := now(); c != nil {
@@ -416,7 +416,7 @@ func currentOr[T any](now func() *session.Session, ask func(*session.Session) T)
 	}
 }
 
-// metricsOf is what metrics tell of each session.
+// metricsOf returns the source of the metrics of the current session.
 func metricsOf(now func() *session.Session) web.Source {
 	return web.Source{Outage: currentOr(now, (*session.Session).Outage), Known: currentOr(now, (*session.Session).URLsKnown),
 		Totals:   currentOr(now, func(c *session.Session) stats.Snapshot { return c.Stats.Totals() }),
@@ -432,7 +432,7 @@ func metricsOf(now func() *session.Session) web.Source {
 	}
 }
 
-// run shows how a crawl goes until ctx ends.
+// run shows the progress of a crawl until ctx ends.
 func (s *console) run(ctx context.Context, status func() progress.Status) {
 	if s.live != nil {
 		s.live.Run(ctx, status)
@@ -448,7 +448,7 @@ func (s *console) listener() crawl.Listener {
 	return dedupIdle(s.logging())
 }
 
-// dedupIdle tells a listener that nothing waits once, until something was visited again.
+// dedupIdle wraps a listener so that it gets one Idle event until the next visit.
 func dedupIdle(l crawl.Listener) crawl.Listener {
 	var told atomic.Bool
 	visited, idle := l.Visited, l.Idle
@@ -466,11 +466,11 @@ func dedupIdle(l crawl.Listener) crawl.Listener {
 	return l
 }
 
-// logging is a listener that logs what happens: hosts always, URLs when asked to.
+// logging returns a listener that logs events: those of hosts always, those of URLs if verbose.
 func (s *console) logging() crawl.Listener {
 	l := crawl.Listener{
 		Paused: func(free uint64) {
-			// An error, so that it is said with --quiet, too: nothing goes on until somebody does something.
+			// Logged as an error so that --quiet does not hide it: the crawl waits until the user acts.
 			args := []any{"free", stats.Bytes(int64(free))}
 			if s.uploads != nil {
 				args = append(args, "place", s.uploads())
@@ -479,10 +479,10 @@ func (s *console) logging() crawl.Listener {
 		},
 		Resumed: func(free uint64) { s.log.Info("the disk has room again", "free", stats.Bytes(int64(free))) },
 		Slowed: func(host string, status int, ask, wait time.Duration) {
-			level, text := slog.LevelDebug, "host asks to be left alone" // a single 503 is no event
+			level, text := slog.LevelDebug, "host asks to be left alone" // a single 503 is not worth a message
 			switch {
 			case ask > wait:
-				level, text = slog.LevelWarn, "host asks to be left alone for longer than --max-backoff allows"
+				level, text = slog.LevelWarn, "host asks for a longer back-off than --max-backoff allows"
 			case status == http.StatusTooManyRequests || ask > 0:
 				level = slog.LevelInfo
 			}
@@ -490,37 +490,37 @@ func (s *console) logging() crawl.Listener {
 				wait.String())
 		},
 		Offline: func(since time.Time, why string) {
-			s.log.Error("cut off from the web: none of the hosts that worked can be reached; the crawl waits, tries a few of "+
-				"them now and then, and goes on by itself",
+			s.log.Error("offline: none of the hosts that worked can be reached; the crawl waits, tries a few of "+
+				"them now and then, and resumes by itself",
 				"since", since.UTC().Format(time.RFC3339), "why", why)
 		},
 		Online: func(after time.Duration, reached bool) {
 			if reached {
-				s.log.Warn("the web is reached again: the crawl goes on", "cut_off_for", after.Round(time.Second).String())
+				s.log.Warn("online again: the crawl resumes", "cut_off_for", after.Round(time.Second).String())
 				return
 			}
-			s.log.Warn("the few hosts that worked are not reached again: they are no longer waited for", "waited",
+			s.log.Warn("the few hosts that worked are still unreachable: the crawl no longer waits for them", "waited",
 				after.Round(time.Second).String())
 		},
 		NoSockets: func(why string) {
-			s.log.Error("this machine has no file descriptor, port or buffer left for a connection: connecting waits; see "+
+			s.log.Error("this machine has no file descriptor, port or buffer left for connections: they are delayed; see "+
 				"ulimit -n, or lower --concurrency",
 				"why", why)
 		},
 		Unranked: func(why error) {
-			s.log.Warn("URLs that are found from now on have importance 1: there is no room to rank more; see --memory",
+			s.log.Warn("no memory to rank more URLs: URLs found from now on have importance 1; see --memory",
 				"why", why.Error())
 		},
-		// An error, so that it is said with --quiet, too: most stalls last until somebody does something.
+		// Logged as an error so that --quiet does not hide it: most stalls last until the user acts.
 		Stalled: func(after time.Duration, why, do string) {
 			s.log.Error("stalled: "+why, "nothing_answered_for", after.Round(time.Second).String(), "do", do)
 		},
 		Recovered: func(after time.Duration) {
-			s.log.Warn("no longer stalled: the crawl goes on", "stalled_for", after.Round(time.Second).String())
+			s.log.Warn("no longer stalled: the crawl continues", "stalled_for", after.Round(time.Second).String())
 		},
-		Abandoned: func(host, why string) { s.log.Warn("host given up", "host", host, "why", why) },
+		Abandoned: func(host, why string) { s.log.Warn("host abandoned", "host", host, "why", why) },
 		Idle: func(next time.Time) {
-			s.log.Info("nothing waits; Ctrl-C stops", "next_recrawl", next.UTC().Format(time.RFC3339))
+			s.log.Info("no URL is pending; Ctrl-C stops the crawl", "next_recrawl", next.UTC().Format(time.RFC3339))
 		},
 	}
 	if s.verbose {
@@ -559,7 +559,7 @@ func (o *options) explain(w io.Writer) error {
 	}
 	what := "A new crawl"
 	if saved, err := folder.ReadSettings(o.Job.Dir); err == nil && saved != nil && !o.Job.Fresh {
-		what = "The crawl there would be continued"
+		what = "This would resume the crawl"
 	} else if !o.Job.HasSeeds() {
 		return job.NoSeedsError(o.Job.Dir)
 	}

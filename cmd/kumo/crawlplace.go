@@ -16,20 +16,21 @@ import (
 	"kumo/internal/base/stats"
 )
 
-// A crawl whose record files are brought to a place.
+// Uploads of a crawl's record files to a storage location.
 
-// errPendingUploads is the end of a crawl whose place has not got all.
+// errPendingUploads means that a run ended before all files were uploaded.
 var errPendingUploads = errors.New("the same command brings the rest there")
 
-// folderOfPlace is the crawl's folder, as far as the user has said: where --out is a place, the one on this machine.
+// folderOfPlace returns the crawl's folder as given by the user. If --out is a storage location, it is the folder on
+// this machine.
 func (o *options) folderOfPlace() (string, error) {
 	if err := checkPlace(o.Out); err != nil {
 		return "", err
 	}
 	if !places.IsURL(o.Out) {
 		if o.Work != "" {
-			return "", usagef("--work is the folder of a crawl whose files go to a place: name that with --out, as " +
-				"s3://bucket/prefix, or only the folder with --out")
+			return "", usagef("--work is for a crawl whose files are uploaded: give --out a storage location, such as " +
+				"s3://bucket/prefix, or give only the folder with --out")
 		}
 		return o.Out, nil
 	}
@@ -40,7 +41,7 @@ func (o *options) folderOfPlace() (string, error) {
 	return uploads.FolderFor(o.place), nil
 }
 
-// checkPlace refuses a mistyped place, which would be a folder of that name.
+// checkPlace rejects a mistyped storage location, which would become a folder of that name.
 func checkPlace(out string) error {
 	scheme, rest, _ := strings.Cut(out, ":")
 	if scheme != "file" && scheme != "hdfs" && scheme != "s3" && scheme != "gs" {
@@ -57,9 +58,9 @@ func checkPlace(out string) error {
 	return nil
 }
 
-// openPlace prepares what brings files to the crawl's place; nil if it has none.
+// openPlace prepares the uploads to the crawl's storage location; nil if it has none.
 func (o *options) openPlace(ctx context.Context, show *console) (*uploads.Upload, error) {
-	if o.place == "" && o.Job.Dir != "" && !o.Job.Fresh { // the folder may know of one
+	if o.place == "" && o.Job.Dir != "" && !o.Job.Fresh { // the folder may name one
 		var err error
 		if o.place, err = uploads.PlaceOf(o.Job.Dir); err != nil {
 			return nil, err
@@ -67,7 +68,7 @@ func (o *options) openPlace(ctx context.Context, show *console) (*uploads.Upload
 	}
 	if o.place == "" {
 		if !o.KeepLocal {
-			return nil, usagef("--keep-local=false removes what a place has: name one with --out, as s3://bucket/prefix")
+			return nil, usagef("--keep-local=false needs a storage location: name one with --out, such as s3://bucket/prefix")
 		}
 		return nil, nil
 	}
@@ -87,19 +88,19 @@ func (o *options) openPlace(ctx context.Context, show *console) (*uploads.Upload
 func (s *console) logPlaceOpened(up *uploads.Upload, place, folder string) {
 	late := up.Unreachable()
 	if late == nil {
-		s.log.Info("record files go to the place as they are closed", "place", place, "folder", folder)
+		s.log.Info("record files are uploaded when they are closed", "place", place, "folder", folder)
 		return
 	}
 	args := []any{"place", place, "folder", folder, "why", late}
 	if do := advice.Of(late); do != "" {
 		args = append(args, "do", do)
 	}
-	// An error, so that it is said with --quiet, too: the name may be wrong.
-	s.log.Error("the place cannot be reached, or takes nothing yet: record files wait in the folder, and go there "+
-		"once it does; it is tried again at least every 5 minutes", args...)
+	// Logged as an error so that --quiet does not hide it: the name may be wrong.
+	s.log.Error("the storage location cannot be reached, or accepts no files yet: record files stay in the folder and are "+
+		"uploaded later; kumo retries at least every 5 minutes", args...)
 }
 
-// logPlaceFailed says that the place fails. Where it is not tried again, somebody has to do something.
+// logPlaceFailed logs that uploads fail. If kumo does not retry, the user must act.
 func (s *console) logPlaceFailed(u stats.Uploads) {
 	if u.Next == 0 {
 		s.log.Error("place: "+u.Summary(), "place", u.Place)
@@ -112,7 +113,7 @@ func (s *console) logPlaceRecovered(u stats.Uploads) {
 	s.log.Info("place: it works again", "place", u.Place)
 }
 
-// A placeError is an error of the place, with the end of the run which is said elsewhere.
+// A placeError is an upload error, together with the error that ended the run, which is reported elsewhere.
 type placeError struct {
 	error
 	end error
@@ -120,7 +121,7 @@ type placeError struct {
 
 func (b *placeError) Unwrap() []error { return []error{b.error, b.end} }
 
-// withPlace adds to how a run ended what its place has to say.
+// withPlace adds an upload error to the error that ended a run.
 func withPlace(end, place error) error {
 	if place != nil && end != nil && isReported(end) {
 		return &placeError{place, end}
@@ -131,7 +132,7 @@ func withPlace(end, place error) error {
 func adviseUploads(err error) error {
 	switch {
 	case errors.Is(err, upload.ErrRelocatable):
-		return advice.With(err, "the files stay in the crawl's folder; bring them to another place: kumo crawl -o PLACE "+
+		return advice.With(err, "the files stay in the crawl's folder; to upload them elsewhere: kumo crawl -o PLACE "+
 			"--work FOLDER")
 	case errors.Is(err, upload.ErrIncomplete):
 		err = fmt.Errorf("%w; %w", err, errPendingUploads)

@@ -15,27 +15,29 @@ import (
 	"kumo/internal/lab/synthweb"
 )
 
-const demoLong = `Serve a made-up web on loopback and crawl it: no network is needed, and nothing leaves this machine.
+const demoLong = `Serve a synthetic web on loopback and crawl it. No network is needed, and nothing leaves this
+machine.
 
-The web has good hosts and bad ones: robots.txt with forbidden paths and delays, redirects and loops, calendars without
-end, hosts that are slow, refuse or never answer, answers that are cut off, odd charsets and markup. In the end
-the servers say what they saw: how much of the web was fetched, what twice, and how polite the crawler was.`
+The web has good and bad hosts: robots.txt with forbidden paths and delays, redirects and loops,
+endless calendars, hosts that are slow, refuse connections or never answer, truncated responses,
+unusual charsets and markup. At the end, the score of its servers is printed: coverage, repeated
+fetches, and politeness.`
 
 func demoCommand() *cobra.Command {
 	o := &options{}
 	all := crawlFlags(o)
-	o.Job.Crawl.MinFree = 0 // what it keeps is small
+	o.Job.Crawl.MinFree = 0 // the demo stores little
 	w := webFlags{messy: true}
-	cmd := &cobra.Command{Use: "demo", Short: "Crawl a made-up web on this machine", Long: demoLong, Args: cobra.NoArgs,
+	cmd := &cobra.Command{Use: "demo", Short: "Crawl a synthetic web on this machine", Long: demoLong, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.demo(cmd.Context(), cmd.OutOrStdout(), w, all)
 		}}
 	w.bind(cmd, 24, 1200)
 	f := cmd.Flags()
-	f.StringVarP(&o.Out, "out", "o", "crawls/demo", "the crawl's folder; what an earlier demo left there is removed")
-	durationVar(f, &o.Job.Frontier.Delay, "delay", 20*time.Millisecond, "wait this long from the end of an answer to "+
+	f.StringVarP(&o.Out, "out", "o", "crawls/demo", "the crawl's folder; an earlier demo in it is removed")
+	durationVar(f, &o.Job.Frontier.Delay, "delay", 20*time.Millisecond, "time from the end of an answer to "+
 		"the next request to that host")
-	f.IntVarP(&o.Job.Frontier.Hosts, "concurrency", "c", 64, "work on `N` hosts at once")
+	f.IntVarP(&o.Job.Frontier.Hosts, "concurrency", "c", 64, "visit `N` hosts at once")
 	f.StringVar(&o.Metrics, "metrics", "", "serve Prometheus metrics and pprof at `ADDR`")
 	for _, key := range []string{"ui", "ui-cert", "ui-key", "ui-no-token"} {
 		addFlag(f, setting.Find(key), &o.Values)
@@ -44,8 +46,8 @@ func demoCommand() *cobra.Command {
 	return cmd
 }
 
-// demo crawls with settings under which everything shows within a minute; all are the flags of a crawl, which tell the
-// others.
+// demo crawls with settings that show everything within a minute. All settings are flags of kumo crawl, so that the
+// config file lists them.
 func (o *options) demo(ctx context.Context, out io.Writer, flags webFlags, all *pflag.FlagSet) (err error) {
 	if err := o.finish(); err != nil {
 		return err
@@ -71,6 +73,6 @@ func (o *options) demo(ctx context.Context, out io.Writer, flags webFlags, all *
 		return err
 	}
 	fmt.Fprintf(out, "\nWhat the servers saw:\n%s\n", server.Score())
-	fmt.Fprintf(out, "\nLook at %s: pages.jsonl, crawl.log, skipped.jsonl, report.json, warc/\n", j.Dir)
+	fmt.Fprintf(out, "\nSee %s: pages.jsonl, crawl.log, skipped.jsonl, report.json, warc/\n", j.Dir)
 	return nil
 }

@@ -13,24 +13,25 @@ import (
 	"kumo/internal/batch/hadoop/doctor"
 )
 
-const doctorLong = `Look whether what kumo is to work with is as it has to be.
+const doctorLong = `Check the requirements of kumo.
 
   kumo doctor hadoop      a Hadoop cluster for batch crawls`
 
 func doctorCommand() *cobra.Command {
-	return withVerbs("doctor", "Look whether a Hadoop cluster has what batch crawls need", doctorLong,
+	return withVerbs("doctor", "Check the requirements of kumo", doctorLong,
 		doctorHadoopCommand(), doctorTaskCommand())
 }
 
-const doctorHadoopLong = `Look whether a Hadoop cluster has what batch crawls need, and say what is missing and how to mend it.
-URL is the folder on HDFS that a crawl is to have (default: hdfs:///user/NAME); a small file is written there, and removed.
+const doctorHadoopLong = `Check whether a Hadoop cluster can run batch crawls, and print problems with their solutions.
+URL is the crawl's folder on HDFS (default: hdfs:///user/NAME). The check writes a small file there,
+and removes it.
 
   configuration   core-site.xml, hdfs-site.xml, yarn-site.xml and mapred-site.xml, in HADOOP_CONF_DIR
-  Java, client    on this machine: java, the command hadoop, the jar of Hadoop Streaming that belongs to it
-  HDFS            NameNode and DataNodes are reached, the user may write, there is room
-  YARN, nodes     the ResourceManager answers; an application master and tasks find memory and vcores
+  Java, client    on this machine: java, the command hadoop, the matching jar of Hadoop Streaming
+  HDFS            NameNode and DataNodes are reachable, the user may write, there is space
+  YARN, nodes     the ResourceManager answers; memory and vcores suffice for tasks
   history         the JobHistoryServer answers
-  a job           with --job: a small job is run, with this very program as mapper and reducer
+  a job           with --job: run a small job, with this program as mapper and reducer
 
 Nothing is installed or changed in the cluster.
 
@@ -41,16 +42,16 @@ var errNotReady = errors.New("jobs cannot run there yet")
 func doctorHadoopCommand() *cobra.Command {
 	cfg := doctor.Config{Task: []string{"doctor", "task"}}
 	asJSON := false
-	cmd := &cobra.Command{Use: "hadoop [URL]", Short: "Look whether a Hadoop cluster has what batch crawls need",
+	cmd := &cobra.Command{Use: "hadoop [URL]", Short: "Check whether a Hadoop cluster can run batch crawls",
 		Long:    doctorHadoopLong,
 		Example: "  kumo doctor hadoop\n  kumo doctor hadoop --job hdfs://namenode:8020/crawls",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return usagef("one folder at a time, not %d", len(args))
+				return usagef("give one folder, not %d", len(args))
 			}
 			if len(args) == 1 && !strings.HasPrefix(args[0], "hdfs://") {
-				return usagef("%q is no URL of HDFS: write hdfs://HOST:PORT/FOLDER, or hdfs:///FOLDER for the "+
-					"file system that the configuration names", args[0])
+				return usagef("%q is not an HDFS URL: write hdfs://HOST:PORT/FOLDER, or hdfs:///FOLDER for the "+
+					"file system named in the configuration", args[0])
 			}
 			return nil
 		},
@@ -67,15 +68,15 @@ func doctorHadoopCommand() *cobra.Command {
 			return nil
 		}}
 	f := cmd.Flags()
-	f.BoolVar(&cfg.Job, "job", false, "run a small job, too")
-	f.IntVar(&cfg.Memory, "task-memory", 0, "`MiB` that a task is to have (default: what the cluster gives)")
-	f.StringVar(&cfg.Queue, "queue", "", "YARN's `QUEUE` for the job")
-	f.StringVar(&cfg.ConfDir, "hadoop-conf", "", "Hadoop's configuration is in this `FOLDER` (default: HADOOP_CONF_DIR)")
+	f.BoolVar(&cfg.Job, "job", false, "also run a small job")
+	f.IntVar(&cfg.Memory, "task-memory", 0, "memory of a task in `MiB` (default: the cluster's)")
+	f.StringVar(&cfg.Queue, "queue", "", "YARN `QUEUE` for the job")
+	f.StringVar(&cfg.ConfDir, "hadoop-conf", "", "read Hadoop's configuration from `FOLDER` (default: HADOOP_CONF_DIR)")
 	f.StringVar(&cfg.Home, "hadoop-home", "",
-		"Hadoop's commands are in bin below this `FOLDER` (default: HADOOP_HOME, or on PATH)")
+		"Hadoop's installation `FOLDER`, with bin (default: HADOOP_HOME, or PATH)")
 	f.StringVar(&cfg.Streaming, "streaming-jar", "",
-		"the `JAR` of Hadoop Streaming (default: looked for where it is usual)")
-	f.BoolVar(&asJSON, "json", false, "answer with a JSON object a line")
+		"the Hadoop Streaming `JAR` (default: search the usual folders)")
+	f.BoolVar(&asJSON, "json", false, "print JSON, one object per line")
 	return cmd
 }
 
@@ -89,7 +90,7 @@ func printFinding(w io.Writer, f doctor.Finding) {
 }
 
 func printFindingJSON(w io.Writer, f doctor.Finding) {
-	line, _ := json.Marshal(struct { // strings only
+	line, _ := json.Marshal(struct { // cannot fail: only strings
 		State string `json:"state"`
 		What  string `json:"what"`
 		Says  string `json:"says"`

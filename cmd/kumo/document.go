@@ -22,26 +22,26 @@ import (
 )
 
 const (
-	maxRedirects = crawl.DefaultRedirects // of a page; robots.txt has fewer
-	maxDocument  = 64 << 20               // bytes of a file
+	maxRedirects = crawl.DefaultRedirects // for pages; fewer for robots.txt
+	maxDocument  = 64 << 20               // maximum size of a file in bytes
 )
 
-// A source opens what a verb is to read: a URL, a file or standard input.
+// A source opens the input of a command: a URL, a file or standard input.
 type source struct {
 	get     get.Client
 	timeout time.Duration
-	login   string // a file
+	login   string // name of a file
 }
 
 func (s *source) bind(cmd *cobra.Command) *cobra.Command {
 	f, c := cmd.Flags(), &s.get.Fetch
-	durationVar(f, &s.timeout, "timeout", 30*time.Second, "give a URL up after this time, redirects and all")
-	f.StringVar(&c.UserAgent, "user-agent", "", "fetch with this User-Agent (default: kumo's)")
+	durationVar(f, &s.timeout, "timeout", 30*time.Second, "timeout for a URL, including redirects")
+	f.StringVar(&c.UserAgent, "user-agent", "", "send this User-Agent (default: kumo's)")
 	bindTLS(f, &c.InsecureTLS, &c.PostQuantumTLS, &c.LegacyTLS)
-	f.BoolVar(&c.AllowPrivate, "allow-private", false, "follow redirects to private addresses, too; a URL that is "+
-		"given may be private anyway")
-	f.StringVar(&s.login, "login", "", "log in first, as this `FILE` says (see docs/how-to/crawl-behind-a-login.md)")
-	f.BoolVar(&s.get.NoCookies, "no-cookies", false, "do not send back the cookies that redirects set")
+	f.BoolVar(&c.AllowPrivate, "allow-private", false, "follow redirects to private addresses, too; the URL itself "+
+		"may always be private")
+	f.StringVar(&s.login, "login", "", "log in first, as configured in `FILE` (see docs/how-to/crawl-behind-a-login.md)")
+	f.BoolVar(&s.get.NoCookies, "no-cookies", false, "ignore cookies set by redirects")
 	f.StringArrayVar(&c.Resolve, "resolve", nil, "connect to ADDR for HOST:PORT, as `HOST:PORT:ADDR` (repeatable)")
 	f.StringVar(&c.DNSServer, "dns-server", "", "ask this name server (`HOST:PORT`) instead of the system's")
 	return cmd
@@ -49,20 +49,20 @@ func (s *source) bind(cmd *cobra.Command) *cobra.Command {
 
 func bindTLS(f *pflag.FlagSet, insecure, postQuantum, legacy *bool) {
 	f.BoolVar(insecure, "insecure", false, "accept any TLS certificate")
-	f.BoolVar(postQuantum, "tls-post-quantum", false, "exchange keys by ML-KEM, too: 0.25 ms of CPU a handshake")
-	f.BoolVar(legacy, "tls-legacy", false, "accept TLS 1.0 and 1.1, and suites that browsers have given up, too")
+	f.BoolVar(postQuantum, "tls-post-quantum", false, "use ML-KEM key exchange, too: 0.25 ms of CPU per handshake")
+	f.BoolVar(legacy, "tls-legacy", false, "accept TLS 1.0 and 1.1, and cipher suites that browsers have dropped")
 }
 
 type document struct {
 	body        []byte
-	contentType string      // of a file by its name; "" if not known
-	url         string      // "" for a file, which lies nowhere
+	contentType string      // for a file, by its name; "" if unknown
+	url         string      // "" for a file
 	status      int         // 0 for a file
 	header      http.Header // nil for a file
 }
 
-// open reads a document. Redirects are followed so many times; more are get.ErrRedirects, which comes with the last
-// answer.
+// open reads a document. It follows up to the given number of redirects; more of them give get.ErrRedirects together
+// with the last answer.
 func (s *source) open(ctx context.Context, name string, redirects int) (*document, error) {
 	if isURL(name) {
 		return s.fetch(ctx, name, redirects)
@@ -74,7 +74,7 @@ func (s *source) open(ctx context.Context, name string, redirects int) (*documen
 	return &document{body: body, contentType: fileTypes[strings.ToLower(filepath.Ext(name))]}, nil
 }
 
-// fileTypes are what servers say of files by their names.
+// fileTypes are the media types that servers usually send, by file name extension.
 var fileTypes = map[string]string{".html": "text/html", ".htm": "text/html", ".xhtml": "application/xhtml+xml",
 	".txt": "text/plain", ".xml": "application/xml", ".css": "text/css", ".js": "text/javascript",
 	".mjs": "text/javascript", ".json": "application/json"}
@@ -98,7 +98,7 @@ func (s *source) fetch(ctx context.Context, url string, redirects int) (*documen
 	switch {
 	case err == nil || isUsage(err) || ctx.Err() != nil:
 	case within.Err() != nil:
-		err = fmt.Errorf("%w: no answer from %s within %v; --timeout gives it longer", errNothing, url, s.timeout)
+		err = fmt.Errorf("%w: no answer from %s within %v; see --timeout", errNothing, url, s.timeout)
 	default:
 		err = fmt.Errorf("%w: %w", errNothing, err)
 	}
@@ -110,7 +110,7 @@ func (s *source) fetch(ctx context.Context, url string, redirects int) (*documen
 		header: last.Header}, err
 }
 
-// answerLine says in a line what a URL answered.
+// answerLine describes the answer of a URL in one line.
 func answerLine(a *page.Response) string {
 	line := fmt.Sprintf("%s: %d", a.URL, a.Status)
 	if to := a.Header.Get("Location"); to != "" {
@@ -121,7 +121,7 @@ func answerLine(a *page.Response) string {
 	}
 	line += ", " + stats.Count(len(a.Body), "bytes")
 	if a.Truncated != page.Whole {
-		line += fmt.Sprintf(", cut short (%s)", a.Truncated)
+		line += fmt.Sprintf(", truncated (%s)", a.Truncated)
 	}
 	if a.Malformed != "" {
 		line += fmt.Sprintf(", damaged: %q", a.Malformed)
@@ -145,7 +145,7 @@ func readFile(name string) ([]byte, error) {
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {
-			return nil, &usage{fmt.Errorf("%w (what is on the web needs its https:// or http://)", err)}
+			return nil, &usage{fmt.Errorf("%w (a URL must start with https:// or http://)", err)}
 		}
 		defer f.Close()
 		in = f

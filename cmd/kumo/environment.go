@@ -13,29 +13,29 @@ import (
 
 const (
 	variablePrefix = "KUMO_"
-	testPrefix     = "KUMO_TEST"          // what the tests are told
-	sinkPassword   = "KUMO_SINK_PASSWORD" // which sinks read
+	testPrefix     = "KUMO_TEST"          // settings of tests
+	sinkPassword   = "KUMO_SINK_PASSWORD" // read by sinks
 )
 
-// variable is the name under which a flag may be in the environment.
+// variable returns the name of a flag's environment variable.
 func variable(flag string) string {
 	return variablePrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// isVariable reports whether a flag can be set by the environment.
+// isVariable reports whether a flag can be set in the environment.
 func isVariable(f *pflag.Flag) bool {
 	return f.Name != "help" && f.Name != helpAll && f.Name != "version" && f.Deprecated == "" &&
 		f.Annotations[noVariable] == nil
 }
 
-// noVariable marks a flag that the environment does not set: the variable of its name is meant for others.
+// noVariable marks a flag that cannot be set in the environment, because its variable name has another meaning.
 const noVariable = "kumo_no_variable"
 
-// fromEnvironment sets the flags of a command that were not given and have a variable, which counts as given: it
-// overrides a configuration file and what a crawl was begun with. A flag that can be repeated takes a value a line. An
-// empty variable is none.
+// fromEnvironment sets flags of a command that were not given and have an environment variable. They count as given:
+// they override a configuration file and the saved settings of a crawl. The variable of a repeatable flag has one value
+// per line. An empty variable is ignored.
 func fromEnvironment(cmd *cobra.Command) error {
-	if strings.HasPrefix(cmd.Name(), "__") { // a shell asks for completions
+	if strings.HasPrefix(cmd.Name(), "__") { // shell completion
 		return nil
 	}
 	var failed error
@@ -61,7 +61,7 @@ func fromEnvironment(cmd *cobra.Command) error {
 	return failed
 }
 
-// warnOfVariables names variables that look like a flag's and are no command's.
+// warnOfVariables prints a warning for variables that look like flags but match none.
 func warnOfVariables(cmd *cobra.Command) {
 	var unknown []string
 	for _, setting := range os.Environ() {
@@ -116,7 +116,8 @@ func eachCommand(cmd *cobra.Command, f func(*cobra.Command)) {
 	}
 }
 
-// serviceVariables is the environment without flags, for processes of kumo that are told by their arguments what to do.
+// serviceVariables returns the environment without variables for flags, for child processes of kumo that get all
+// settings as arguments.
 func serviceVariables() []string {
 	return slices.DeleteFunc(os.Environ(), func(setting string) bool {
 		return strings.HasPrefix(setting, variablePrefix) && !strings.HasPrefix(setting, testPrefix)

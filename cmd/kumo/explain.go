@@ -28,17 +28,20 @@ import (
 	"kumo/internal/view/text"
 )
 
-const explainLong = `Say what became of a URL in a crawl: whether it was met, when and where, which rule and which line of robots.txt hold for it,
-where it waits and what its host waits for, when it was fetched and where its record lies, or why it was left out.` +
+const explainLong = `Show the state of a URL in a crawl: whether it is known, and when and where it was found; the rule
+and the line of robots.txt that apply; its place in the queue, and why its host waits; when it was
+fetched, and where its record is; or why it was excluded.` +
 	viewLong + `
 
-CRAWL is the crawl's folder, as --out is, or a place to which kumo crawl has brought its files (s3://bucket/prefix): then it
-is what these say that is said, without what only the crawl's state knows.
+CRAWL is the crawl's folder, as in --out, or a storage location with its uploaded files
+(s3://bucket/prefix). There, only data in these files is available, without the crawl's state.
 
-In a crawl of several nodes it also says which node owns the URL's host, since when, and, with the strategy hub, who has failed to reach it and when
-it is tried again. The node that owns it knows what became of the URL: look into that node's folder. With --crawl and without --out only the
-owner is asked for, from any machine that reaches the cluster. Of a host that is nobody's yet it says how many links to it wait, and on how many
-nodes: with the strategy balance hosts wait until the master gives them to the node that is done first.`
+For a crawl of several nodes it also shows the owner of the URL's host, since when, and, with strategy
+hub, which nodes have failed to reach the host, and the time of the next attempt. Only the owner knows
+the state of the URL: inspect its folder. With --crawl and without --out, only the owner is shown, from
+any machine that reaches the cluster. For a host without an owner, it shows how many links to it wait,
+and on how many nodes: with strategy balance, hosts wait until the master assigns them to the node that
+is idle first.`
 
 const explainExample = `  kumo explain https://example.com/a -o crawls/example.com
   kumo explain /a -o crawls/example.com    # a path, where all seeds are of one host
@@ -50,13 +53,13 @@ type explainer struct {
 	viewCommand
 	clusterFlags
 	dir    string
-	remote *uploads.Source // nil unless it lies in a place
-	self   string          // the identity of the node whose folder it is
+	remote *uploads.Source // nil unless the crawl is in a storage location only
+	self   string          // identity of the node that the folder belongs to
 }
 
 func explainCommand() *cobra.Command {
 	e := &explainer{}
-	cmd := &cobra.Command{Use: "explain [CRAWL] URL", Short: "Say why a URL was, or was not, crawled", Long: explainLong,
+	cmd := &cobra.Command{Use: "explain [CRAWL] URL", Short: "Show why a URL was, or was not, crawled", Long: explainLong,
 		Example: explainExample, Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e.ctx, e.w = cmd.Context(), cmd.OutOrStdout()
@@ -69,10 +72,10 @@ func explainCommand() *cobra.Command {
 			return e.run(cmd.ErrOrStderr(), args[len(args)-1])
 		}}
 	f := cmd.Flags()
-	f.StringVarP(&e.dir, "out", "o", "", "the crawl's `FOLDER` (needed without --crawl)")
-	f.BoolVar(&e.json, "json", false, "answer in JSON")
+	f.StringVarP(&e.dir, "out", "o", "", "the crawl's `FOLDER` (required without --crawl)")
+	f.BoolVar(&e.json, "json", false, "print JSON")
 	e.bindCommand(f)
-	f.Lookup("crawl").Usage = "the `NAME` of a crawl of several nodes (default: that of the folder, if it is a node's)"
+	f.Lookup("crawl").Usage = "the `NAME` of a crawl of several nodes (default: from a node's folder)"
 	f.SortFlags = false
 	return cmd
 }
@@ -103,7 +106,7 @@ func (e *explainer) read(stderr io.Writer, url string) (err error) {
 			return err
 		}
 		x.URL = x.Explanation.URL
-		if was := u; err == nil { // as the crawl has it
+		if was := u; err == nil { // in the crawl's canonical form
 			if u, err = seeds.ParseURL(x.URL); err != nil {
 				u = was
 			}
@@ -118,7 +121,7 @@ func (e *explainer) read(stderr io.Writer, url string) (err error) {
 	return text.Explain(e.w, x)
 }
 
-// parse reads the URL: a path is one of the host that all seeds of the folder's crawl are of, if there is one.
+// parse parses the URL. A path refers to the host of the seeds if all seeds of the folder's crawl have the same host.
 func (e *explainer) parse(typed string) (weburl.URL, error) {
 	if e.dir == "" || !strings.HasPrefix(typed, "/") || strings.HasPrefix(typed, "//") {
 		return seeds.ParseWritten(typed)
@@ -139,7 +142,7 @@ func (e *explainer) parse(typed string) (weburl.URL, error) {
 		}
 		origin = u
 	}
-	if _, more := given[setting.FilesKey]; more || origin == (weburl.URL{}) { // files may have many hosts
+	if _, more := given[setting.FilesKey]; more || origin == (weburl.URL{}) { // files may contain many hosts
 		return seeds.ParseWritten(typed)
 	}
 	return seeds.ParseURL(origin.Scheme() + "://" + origin.Host() + typed)
@@ -158,8 +161,8 @@ func (e *explainer) explainFolder(url string) (x *inspect.Explanation, err error
 	return e.crawlView.Explain(e.ctx, url)
 }
 
-// askOwner asks the cluster whose the host is, if the user names one, or the folder is a node's. Then that it cannot be
-// asked is no error.
+// askOwner asks the cluster which node owns the host, if the user names a cluster, or if the folder belongs to a node.
+// In the latter case, an unreachable cluster is not an error.
 func (e *explainer) askOwner(stderr io.Writer, x *text.Explained, u weburl.URL) (err error) {
 	named := e.crawl != "" || e.nats != "" || len(e.join) > 0
 	if e.dir != "" {
@@ -167,7 +170,7 @@ func (e *explainer) askOwner(stderr io.Writer, x *text.Explained, u weburl.URL) 
 			return err
 		}
 		if e.self == "" && named {
-			return usagef("%s is the folder of a crawl of one node alone, which no cluster knows of", e.dir)
+			return usagef("%s is the folder of a crawl without other nodes: give it without the cluster's flags", e.dir)
 		}
 		if e.self == "" {
 			return nil
@@ -224,10 +227,10 @@ func (e *explainer) findCrawl() error {
 	return err
 }
 
-// defaultNodeWait is how long is waited for a cluster that nobody has named.
+// defaultNodeWait is the timeout for a cluster that the user has not named.
 const defaultNodeWait = 4 * time.Second
 
-// checkListening returns an error if nobody listens at an address of this machine.
+// checkListening returns an error if nothing listens at an address of this machine.
 func checkListening(address string) error {
 	c, err := net.DialTimeout("tcp", address, time.Second)
 	if err != nil {

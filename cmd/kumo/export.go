@@ -21,43 +21,53 @@ import (
 	"kumo/internal/base/stats"
 )
 
-const exportLong = `Make another form of the crawl in CRAWL, in the folder PLACE, of the newest good answer of each URL.
+const exportLong = `Export the crawl in CRAWL to the folder PLACE in another format. For each URL, the newest successful
+response is exported.
 
-  site      files that a browser opens without a server, a folder a host: links between them relative, bytes as they
-            came otherwise, also those of the page's charset. What is not in the crawl, and where forms are sent to,
-            stays a link to the web; PLACE/index.html leads to the seeds. Scripts are kept as they are: what they fetch
-            they fetch of the web
-  jsonl     pages.jsonl, an object a URL: url, status, time, type, charset, lang, title, h1, description, canonical,
-            bytes, digest, links (their number), redirect, truncated, host, depth, noindex
-  csv       pages.csv, the same in columns; what a spreadsheet would take for a formula has a ' before it
-  parquet   pages.parquet, links.parquet and texts.parquet, compressed by zstd, for DuckDB, pandas and the like
-  markdown  a file a page, HOST/PATH.md: its main text with headings, lists, tables, code and links, below what is known
-            of it (url, title, date, language, author)
-  wacz      crawl.wacz: WARC files, index and pages in one file, which ReplayWeb.page and pywb open. If PLACE ends with
-            .wacz, it is that file
-  cdxj      index.cdxj: what the indexes of all WARC files say, sorted, for pywb
-  links     nodes.tsv, URLs with numbers, and edges.tsv, which links to which: for kumo sim rank --graph PLACE
-  sitemap   SCHEME/HOST/sitemap.xml: the pages of a host that are to be found, for search engines
+  site      files for a browser without a server, one folder per host. Links between them are
+            relative; other bytes and the charset are unchanged. Links to pages outside the crawl,
+            and targets of forms, still lead to the web. PLACE/index.html links to the seeds.
+            Scripts are unchanged, and fetch from the web
+  jsonl     pages.jsonl, one object per URL: url, status, time, type, charset, lang, title, h1,
+            description, canonical, bytes, digest, links (their number), redirect, truncated, host,
+            depth, noindex
+  csv       pages.csv, the same in columns; values that spreadsheets would treat as formulas start
+            with '
+  parquet   pages.parquet, links.parquet and texts.parquet, compressed with zstd, for DuckDB, pandas
+            and similar programs
+  markdown  one file per page, HOST/PATH.md: metadata (url, title, date, language, author) and main
+            text with headings, lists, tables, code and links
+  wacz      crawl.wacz: WARC files, index and pages in one file, for ReplayWeb.page and pywb. If
+            PLACE ends with .wacz, it is that file
+  cdxj      index.cdxj: the merged and sorted indexes of all WARC files, for pywb
+  links     nodes.tsv, numbered URLs, and edges.tsv, their links: for kumo sim rank --graph PLACE
+  sitemap   SCHEME/HOST/sitemap.xml: the indexable pages of a host, for search engines
 
---to with a URL sends records to other people's servers, each with what jsonl has, the main text and what --fields has
-made of the page; the URL is its id, so that it is there once, however often it is sent, and no older one replaces a newer:
+--to with a URL sends records to a server. A record has the fields of jsonl, the main text, and the
+record extracted by --fields. The page's URL is its ID, so repeated exports create no duplicates, and
+older records never replace newer ones:
 
-  postgres://USER@HOST:PORT/DATABASE?table=TABLE    rows of a table, which is made if it is missing
-  opensearch://USER@HOST:9200/INDEX                 documents of an index, also of Elasticsearch; opensearch+https:// for TLS
-  kafka://HOST:9092/TOPIC                           messages, the URL being the key; kafka+tls:// for TLS
-  hbase://HOST:8080/TABLE                           rows of a table, by HBase's REST gateway; hbase+https:// for TLS
+  postgres://USER@HOST:PORT/DATABASE?table=TABLE    rows of a table, created if missing
+  opensearch://USER@HOST:9200/INDEX                 documents of an index, also of Elasticsearch;
+                                                    opensearch+https:// for TLS
+  kafka://HOST:9092/TOPIC                           messages with the URL as key; kafka+tls:// for TLS
+  hbase://HOST:8080/TABLE                           rows of a table, by HBase's REST gateway;
+                                                    hbase+https:// for TLS
   -                                                 standard output: JSON Lines, for a pipe
 
-Better than in the URL a password is in PGPASSWORD or KUMO_SINK_PASSWORD. docs/reference/sinks.md says more.
+Put passwords in PGPASSWORD or KUMO_SINK_PASSWORD rather than in the URL. See
+docs/reference/sinks.md.
 
---where exports only pages of which a condition is true, over the columns of jsonl: 'status == 200 && host ~ "\.de$"',
-'lang == "de" || depth <= 1', '!noindex && time >= "2026-11"'. Texts have == != < > and ~ !~ for regular expressions.
+--where exports only pages that satisfy a condition on the columns of jsonl: 'status == 200 &&
+host ~ "\.de$"', 'lang == "de" || depth <= 1', '!noindex && time >= "2026-11"'. Texts have the
+operators == != < >, and ~ !~ for regular expressions.
 
-Of a site only what is in the crawl can be shown: kumo crawl --embeds fetches what pages are shown with. wacz and cdxj
-have every visit, but with --where the newest ones alone.
+A site export contains only resources in the crawl: kumo crawl --embeds fetches images and styles.
+wacz and cdxj contain every visit, but with --where only the newest ones.
 
-The same command again brings PLACE up to date, and goes on where a run was ended. A folder that has files and was no
-export's is refused. The crawl must not be running. CRAWL may be a place (s3://bucket/prefix). docs/how-to/export-pages.md says more.`
+The same command updates PLACE, and resumes an interrupted run. A folder with files that are not
+from an export is refused. The crawl must not be running. CRAWL may be a storage location
+(s3://bucket/prefix). See docs/how-to/export-pages.md.`
 
 const exportExample = `  kumo export --to site crawls/example.com example
   kumo export --to parquet --where 'status == 200' crawls/example.com tables
@@ -76,18 +86,18 @@ func exportCommand() *cobra.Command {
 	o := &exportOptions{}
 	cmd := &cobra.Command{Use: "export --to FORM CRAWL PLACE\n  kumo export --to SINK CRAWL", Long: exportLong,
 		Example: exportExample,
-		Short:   "Make another form of a crawl: files to browse, tables, texts, an archive",
+		Short:   "Export a crawl: files to browse, tables, texts, an archive",
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case o.form == "":
-				return usagef("to what? --to is one of: %s; or a sink: %s://… or -", strings.Join(exports.Formats(), ", "),
+				return usagef("export to what? --to is one of: %s; or a sink: %s://… or -", strings.Join(exports.Formats(), ", "),
 					strings.Join(sinks.Schemes(), "://…, "))
 			case sinks.Is(o.form) && len(args) != 1:
-				return usagef("name the crawl's folder, and nothing else: what it is sent to is --to")
+				return usagef("name only the crawl's folder: --to names the destination")
 			case sinks.Is(o.form):
 				return nil
 			case len(args) != 2:
-				return usagef("name the crawl's folder, and the one to fill")
+				return usagef("name the crawl's folder, and the folder to write to")
 			}
 			return nil
 		},
@@ -102,10 +112,10 @@ func exportCommand() *cobra.Command {
 			return err
 		}}
 	f := cmd.Flags()
-	f.Var(formatOrSink{setting.Choice(&o.form, exports.Formats()), &o.form}, "to", "the form to make, or the sink's URL")
-	f.StringVar(&o.where, "where", "", "export only pages of which the `CONDITION` is true")
-	f.BoolVarP(&o.quiet, "quiet", "q", false, "say nothing but errors")
-	f.StringVar(&o.temp, "temp", "", "sort in this `FOLDER` (default: the system's for temporary files)")
+	f.Var(formatOrSink{setting.Choice(&o.form, exports.Formats()), &o.form}, "to", "the export format, or a sink's URL")
+	f.StringVar(&o.where, "where", "", "export only pages for which `CONDITION` is true")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "print only errors")
+	f.StringVar(&o.temp, "temp", "", "sort in this `FOLDER` (default: the system's temporary folder)")
 	return cmd
 }
 
@@ -155,9 +165,9 @@ func printExcluded(w io.Writer, r *export.Report) {
 		n    int64
 		what string
 	}{
-		{r.Unreadable, "left out: their records cannot be read (kumo verify says which)"},
-		{r.Lost, "left out: the records that have their bodies are not here"},
-		{r.Cutoff, "not whole: their answers were cut off"},
+		{r.Unreadable, "excluded: their records cannot be read (kumo verify lists them)"},
+		{r.Lost, "excluded: the records with their bodies are missing"},
+		{r.Cutoff, "incomplete: their responses were truncated"},
 	} {
 		if n.n > 0 {
 			fmt.Fprintf(w, "  %s %s\n", stats.Count(n.n, "files"), n.what)
@@ -168,14 +178,14 @@ func printExcluded(w io.Writer, r *export.Report) {
 	}
 }
 
-// A progressLine is a line on a terminal that is written over, once something has taken a while.
+// A progressLine is a line on a terminal that is updated in place. It appears after a delay.
 type progressLine struct {
-	w     io.Writer // nil: nothing is shown
+	w     io.Writer // nil: show nothing
 	after time.Time
 	shown bool
 }
 
-// newProgressLine is a line that is shown at once, where it is wanted and can be.
+// newProgressLine returns a line that appears at once, if it is wanted and w is a terminal.
 func newProgressLine(w io.Writer, wanted bool) *progressLine {
 	if !wanted || !draws(w) {
 		w = nil
@@ -183,7 +193,7 @@ func newProgressLine(w io.Writer, wanted bool) *progressLine {
 	return &progressLine{w: w}
 }
 
-// delayedLine is a line that is shown after a second.
+// delayedLine returns a line that appears after one second.
 func delayedLine(w io.Writer, wanted bool) *progressLine {
 	line := newProgressLine(w, wanted)
 	line.after = time.Now().Add(time.Second)
@@ -204,7 +214,7 @@ func (p *progressLine) clear() {
 	p.shown = false
 }
 
-// exportProgress shows how far an export is; show is nil where that is not wanted or cannot be shown.
+// exportProgress shows the progress of an export. show is nil if progress is not wanted or cannot be shown.
 func exportProgress(wanted bool) (show func(export.Progress), clear func()) {
 	line := delayedLine(os.Stderr, wanted)
 	if line.w == nil {

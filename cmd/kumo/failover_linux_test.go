@@ -27,9 +27,9 @@ const (
 	failOverDelay = time.Second // between requests to a host
 	// webs to begin with, which know nothing of each other, so that each node comes to own hosts
 	failOverSites = 10
-	// currentOr a web; each is a seed by itself, taken in by a node that its hash names: one dead node has hardly all
+	// of a web; each is a seed by itself, taken in by a node that its hash names: one dead node has hardly all
 	failOverHosts = 3
-	// currentOr a host to begin with, a kill, which takes longer, with all that belongs to it; and some more
+	// of a host to begin with, a kill, which takes longer, with all that belongs to it; and some more
 	failOverPages  = 8
 	failOverFresh  = 20 // of a host that comes when the control unit is away
 	failOverPoll   = 200 * time.Millisecond
@@ -133,7 +133,7 @@ func (f *failOver) serve(pages int) *site {
 	return s
 }
 
-// start starts the process of a node, again if it has been there.
+// startNode starts the process of a node, again if it has been there.
 func (f *failOver) startNode(i int) {
 	name := fmt.Sprintf("n%d", i+1)
 	args := []string{"node", "--crawl", clusterdemo.Crawl, "--name", name, "--out", filepath.Join(f.Out, name), "--strategy",
@@ -217,7 +217,7 @@ func (f *failOver) add(ctx context.Context, s *site, first func()) {
 	}
 }
 
-// resolve waits until all nodes have told since a time that they are members and have what is theirs, and one that it is
+// settle waits until all nodes have told since a time that they are members and have what is theirs, and one that it is
 // the control unit.
 func (f *failOver) settle(since time.Time) {
 	f.Helper()

@@ -14,15 +14,15 @@ import (
 	"kumo/internal/engine/crawl"
 )
 
-// loadFields reads the file of rules again each time: it may have changed. Who only looks into a crawl makes no
-// records.
+// loadFields reads the file of rules for each run, because it may have changed. Commands that only inspect a crawl do
+// not need it.
 func (o *options) loadFields() (*job.Fields, error) {
 	if o.Fields == "" || o.noFetch {
 		return nil, nil
 	}
 	rules, err := fields.Load(o.Fields)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, usagef("--%s: %w: each run reads the rules anew, so say where they are now", job.FieldsKey, err)
+		return nil, usagef("--%s: %w: each run reads the rules again, so give the file's current name", job.FieldsKey, err)
 	}
 	if err != nil {
 		return nil, usagef("--%s: %w", job.FieldsKey, err)
@@ -30,8 +30,8 @@ func (o *options) loadFields() (*job.Fields, error) {
 	return recordsOf(rules, o.Job.Shares), nil
 }
 
-// recordsOf makes records of a crawl's pages, of no more at once than main texts may be looked for, with the same bound
-// of what is read. A page for which no rule is costs a look at its URL.
+// recordsOf returns a function that extracts records from a crawl's pages. It limits concurrency and the bytes read as
+// for main texts. A page without a matching rule costs only a check of its URL.
 func recordsOf(rules *fields.Rules, shares func() crawl.Shares) *job.Fields {
 	places := sync.OnceValue(func() chan struct{} { return make(chan struct{}, shares().Texts()) })
 	most := sync.OnceValue(func() int { return maxTextBody(shares()) })

@@ -18,12 +18,12 @@ import (
 func checkFilters(c *setting.Filter) error {
 	switch {
 	case c.Procs < 0:
-		return usagef("--filter-procs is %d: a number of processes is wanted", c.Procs)
+		return usagef("--filter-procs is %d: give a number of processes, at least 1", c.Procs)
 	case c.Timeout <= 0:
-		return usagef("--filter-timeout must be longer than nothing")
+		return usagef("--filter-timeout must be greater than zero")
 	}
 	for _, command := range c.Commands {
-		if command == "" { // which takes back what the crawl had
+		if command == "" { // which removes the saved one
 			continue
 		}
 		look := filter.CheckCommand
@@ -37,7 +37,7 @@ func checkFilters(c *setting.Filter) error {
 	return nil
 }
 
-// filters are the programs, and scripts, that a crawl asks.
+// filters are the filter programs and scripts of a crawl.
 type filters []programFilter
 
 type programFilter interface {
@@ -47,7 +47,7 @@ type programFilter interface {
 	Close()
 }
 
-// isScript reports whether a command is a file in Starlark, which runs in this process.
+// isScript reports whether a command is a Starlark file, which runs in this process.
 func isScript(command string) bool { return strings.HasSuffix(command, ".star") }
 
 func openFilter(ctx context.Context, cfg filter.Config) (programFilter, error) {
@@ -57,7 +57,7 @@ func openFilter(ctx context.Context, cfg filter.Config) (programFilter, error) {
 	return filter.Open(ctx, cfg)
 }
 
-// openFilters starts the programs, before anything is fetched, all at once.
+// openFilters starts all filter programs concurrently, before anything is fetched.
 func openFilters(ctx context.Context, c *setting.Filter, crawl string, log func(string)) (filters, error) {
 	commands := slices.DeleteFunc(slices.Clone(c.Commands), func(command string) bool { return command == "" })
 	names := filter.Names(commands)
@@ -87,7 +87,7 @@ func openFilters(ctx context.Context, c *setting.Filter, crawl string, log func(
 func (all filters) close() {
 	var ended sync.WaitGroup
 	for _, one := range all {
-		if one != nil { // or else it has not begun
+		if one != nil { // nil if it failed to start
 			ended.Go(one.Close)
 		}
 	}

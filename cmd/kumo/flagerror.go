@@ -28,7 +28,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return &usage{err}
 }
 
-// clarifyFlagError says of a flag's value that is no number what is wanted, for which the library has words of its own.
+// clarifyFlagError replaces pflag's message for an invalid number or bool by one that states the expected value.
 func clarifyFlagError(err error) error {
 	invalid, is := errors.AsType[*pflag.InvalidValueError](err)
 	number, of := errors.AsType[*strconv.NumError](err)

@@ -14,10 +14,10 @@ import (
 
 const (
 	helpWidth = 100
-	helpAll   = "help-all" // the flag, and the annotation of a command that was given it
+	helpAll   = "help-all" // name of the flag, and annotation of commands that have it
 )
 
-// withSettingsHelp gives a command that has flags of a crawl's settings --help-all. --help shows the basic ones.
+// withSettingsHelp adds --help-all to a command with crawl settings. --help shows only the basic settings.
 func withSettingsHelp(cmd *cobra.Command) *cobra.Command {
 	cmd.Flags().BoolFunc(helpAll, "print help for all flags", func(string) error {
 		if cmd.Annotations == nil {
@@ -29,7 +29,7 @@ func withSettingsHelp(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// flagUsages is the help of a command's flags: its own, then a crawl's settings by group.
+// flagUsages returns the help of a command's flags: its own, then the crawl settings by group.
 func flagUsages(cmd *cobra.Command) string {
 	groups := map[setting.Group][]*pflag.Flag{}
 	_, all := cmd.Annotations[helpAll]
@@ -69,7 +69,7 @@ func flagUsages(cmd *cobra.Command) string {
 }
 
 func usagesOf(flags []*pflag.Flag) string {
-	const indent = 30 // of the descriptions
+	const indent = 30 // column of the descriptions
 	var b strings.Builder
 	for _, f := range flags {
 		name, usage := pflag.UnquoteUsage(f)
@@ -108,7 +108,7 @@ func usagesOf(flags []*pflag.Flag) string {
 	return b.String()
 }
 
-// helpTemplate is cobra's template of a command's usage, with flags by flagUsages.
+// helpTemplate returns cobra's usage template, with flagUsages for the flags.
 func helpTemplate(root *cobra.Command) string {
 	cobra.AddTemplateFunc("flagUsages", flagUsages)
 	const own = "Flags:\n{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}"

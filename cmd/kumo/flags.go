@@ -18,16 +18,16 @@ import (
 	"kumo/internal/engine/crawl"
 )
 
-// options are the settings of kumo crawl, and how a command uses them.
+// options are the settings of kumo crawl, and their use by a command.
 type options struct {
 	setting.Values
 	noFetch   bool     // the command fetches nothing, so it needs no secrets
-	seedFiles []string // what earlier runs' seeds came from
-	warnings  []string // of how the settings were read
+	seedFiles []string // files with the seeds of earlier runs
+	warnings  []string // warnings found while the settings were read
 	inherited []string // settings of the earlier run that apply, as flags
-	place     string   // the URL of the place that files are uploaded to; "" if they stay in the folder
-	mirrorDir string   // the folder of the mirror whose crawl this is
-	noReport  bool     // the report is printed by the caller
+	place     string   // URL of the storage location for uploads; "" if files stay in the folder
+	mirrorDir string   // folder of the mirror that the crawl belongs to
+	noReport  bool     // the caller prints the report
 	allowPipe bool     // --out may be -
 }
 
@@ -73,7 +73,7 @@ func (o *options) finish() (err error) {
 		return err
 	}
 	if r := &j.Crawl.Recrawl; len(r.Intervals) == 0 && j.Crawl.Overrides.Recrawls() {
-		r.Intervals, r.Continuous = []policy.Interval{{}}, true // never, but for what overrides say
+		r.Intervals, r.Continuous = []policy.Interval{{}}, true // never, except where overrides set an interval
 	}
 	if o.Text = o.Text || o.Index; o.Text {
 		j.Text = mainTexts(o.Job.Shares)
@@ -93,7 +93,7 @@ func (o *options) check() error {
 	j := &o.Job
 	switch {
 	case hasControl(j.Fetch.UserAgent) || hasControl(j.Contact):
-		return usagef("--user-agent and --contact cannot have control characters: they are sent in a header")
+		return usagef("--user-agent and --contact cannot contain control characters: they are sent in a header")
 	case j.Contact != "" && !isContact(j.Contact):
 		return usagef("--contact %q: give a URL such as https://example.org/bot, or a mail address", j.Contact)
 	case j.Memory > 0 && j.Memory < minMemory:
@@ -101,17 +101,17 @@ func (o *options) check() error {
 	case j.Fetch.DNSServer != "" && fetch.CheckDNSServer(j.Fetch.DNSServer) != nil:
 		return usagef("--dns-server %w", fetch.CheckDNSServer(j.Fetch.DNSServer))
 	case j.Fetch.Password != "" && j.Fetch.User == "":
-		return usagef("--password goes with --user")
+		return usagef("--password needs --user")
 	case j.Fetch.Timeout <= 0 || j.Fetch.ConnectTimeout <= 0:
-		return usagef("--timeout and --connect-timeout must be longer than nothing")
+		return usagef("--timeout and --connect-timeout must be greater than zero")
 	case j.Fetch.MaxBody <= 0 || j.WARCSize <= 0:
-		return usagef("--max-body and --warc-size must be more than nothing")
+		return usagef("--max-body and --warc-size must be greater than zero")
 	case j.Crawl.Commit <= 0:
-		return usagef("--commit must be longer than nothing")
+		return usagef("--commit must be greater than zero")
 	case len(j.Formats) == 0:
 		return usagef("--format is empty: name warc, jsonl or both")
 	case j.Frontier.Hosts < 1:
-		return usagef("--concurrency is %d: at least one host must be worked on", j.Frontier.Hosts)
+		return usagef("--concurrency is %d: give at least 1", j.Frontier.Hosts)
 	case j.Frontier.PerHost < 1:
 		return usagef("--per-host is %d: a host needs at least one connection", j.Frontier.PerHost)
 	case j.Crawl.Tries < 1:
@@ -119,7 +119,7 @@ func (o *options) check() error {
 	case j.Frontier.Delay < 0 || j.Frontier.AddrDelay < 0:
 		return usagef("a delay cannot be negative")
 	case j.Frontier.MaxWait <= 0:
-		return usagef("--max-backoff must be longer than nothing")
+		return usagef("--max-backoff must be greater than zero")
 	case j.Crawl.OutageWait < 0:
 		return usagef("--outage-wait cannot be negative")
 	case j.Crawl.Pages < 0 || j.Crawl.PagesPerHost < 0 || j.Crawl.Time < 0 || j.Crawl.Rate < 0:
@@ -128,7 +128,7 @@ func (o *options) check() error {
 		return usagef("--no-traps does not go with --%s, which it lifts: leave it out, or give it with 0",
 			domainBoundFlag(&j.Crawl))
 	case o.Verbose && o.Quiet:
-		return usagef("--verbose and --quiet do not go together")
+		return usagef("--verbose and --quiet cannot be combined")
 	}
 	return nil
 }
@@ -143,7 +143,7 @@ func isContact(text string) bool {
 	return err == nil && a.Name == ""
 }
 
-// domainBoundFlag is a bound that somebody has set, by its flag.
+// domainBoundFlag returns the flag of a domain limit that is set.
 func domainBoundFlag(c *crawl.Config) string {
 	switch {
 	case c.PagesPerDomain > 0 && c.PagesPerDomain != crawl.DefaultPagesPerDomain:
@@ -176,7 +176,7 @@ func parseHeaders(lines []string) (http.Header, error) {
 	for _, line := range lines {
 		name, value, ok := strings.Cut(line, ":")
 		if name = strings.TrimSpace(name); !ok || name == "" || strings.ContainsAny(name, " \t") || hasControl(line) {
-			return nil, usagef("--header %q: a NAME: VALUE is wanted", line)
+			return nil, usagef("--header %q: want NAME: VALUE", line)
 		}
 		if err := fetch.CheckField(name, strings.TrimSpace(value)); err != nil {
 			return nil, usagef("--header %s: %v", name, err)
@@ -188,7 +188,8 @@ func parseHeaders(lines []string) (http.Header, error) {
 
 func hasControl(s string) bool { return strings.ContainsFunc(s, unicode.IsControl) }
 
-// loadLogins reads the file again each time: it may have changed. Who only looks into a crawl logs in nowhere.
+// loadLogins reads the file for each run, because it may have changed. Commands that only inspect a crawl do not log
+// in.
 func (o *options) loadLogins() (*login.Config, error) {
 	if o.Login == "" || o.noFetch {
 		return nil, nil
@@ -198,7 +199,7 @@ func (o *options) loadLogins() (*login.Config, error) {
 		return nil, usagef("--login: %w", err)
 	}
 	if o.Job.NoCookies {
-		return nil, usagef("--login does not go with --no-cookies: a site knows by a cookie who is logged in")
+		return nil, usagef("--login cannot be combined with --no-cookies: a login needs cookies")
 	}
 	return c, nil
 }

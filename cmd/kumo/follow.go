@@ -20,10 +20,10 @@ import (
 	"kumo/internal/base/stats"
 )
 
-// A following is the sinks that are sent a crawl's records while it runs.
+// A followerGroup sends a crawl's records to its sinks while it runs.
 type followerGroup struct {
 	followers []*follow.Follower
-	index     *follow.Follower // nil: there is none
+	index     *follow.Follower // nil without an index
 	dir       string
 	group     errgroup.Group
 	cancel    context.CancelFunc
@@ -32,14 +32,14 @@ type followerGroup struct {
 func (o *options) follow(ctx context.Context, show *console) (*followerGroup, error) {
 	f := &followerGroup{dir: o.Job.Dir, cancel: func() {}}
 	if len(o.Sinks) > 0 && o.Job.Dir == "" {
-		return nil, usagef("--sink does not go with -o -: what is sent is read from a crawl's folder")
+		return nil, usagef("--sink cannot be combined with -o -: sinks read records from the crawl's folder")
 	}
 	if len(o.Sinks) > 0 && !o.Job.Writes(job.JSONL) {
-		return nil, usagef("--sink needs pages.jsonl, which --format has to name: jsonl")
+		return nil, usagef("--sink needs pages.jsonl: add jsonl to --format")
 	}
 	if o.Index {
 		if o.Job.Dir == "" || !o.Job.Writes(job.JSONL) {
-			return nil, usagef("--index needs a folder with pages.jsonl, which --format has to name: jsonl")
+			return nil, usagef("--index needs a folder with pages.jsonl: add jsonl to --format")
 		}
 		f.index = sinks.FollowIndex(o.Job.Dir, indexErrorLogger(show))
 		f.followers, o.Job.Stores = append(f.followers, f.index), append(o.Job.Stores, f.index)
@@ -49,9 +49,9 @@ func (o *options) follow(ctx context.Context, show *console) (*followerGroup, er
 			continue
 		}
 		one, err := sinks.Follow(ctx, o.Job.Dir, at, o.SinkWait, func(err error) {
-			show.log.Warn("a sink takes no records: they wait in the crawl's folder, and it is tried again and again", "why",
+			show.log.Warn("the sink accepts no records: they wait in the crawl's folder, and kumo retries", "why",
 				err.Error())
-		}, func() { show.log.Warn("the sink takes records again") })
+		}, func() { show.log.Warn("the sink accepts records again") })
 		if err != nil {
 			return nil, err
 		}
@@ -66,7 +66,7 @@ func (o *options) follow(ctx context.Context, show *console) (*followerGroup, er
 
 func indexErrorLogger(show *console) func(error) {
 	return func(err error) {
-		show.log.Warn("the index takes no pages: they wait in the crawl's folder, and it is tried again or made anew", "why",
+		show.log.Warn("the index accepts no pages: they wait in the folder; kumo retries or rebuilds the index", "why",
 			err.Error())
 	}
 }
@@ -84,10 +84,11 @@ func (f *followerGroup) start(ctx context.Context) error {
 	return nil
 }
 
-// finalFlushTimeout is how long a sink has to take the rest of a crawl that a person has ended.
+// finalFlushTimeout limits how long a sink may take the remaining records after the user has stopped a crawl.
 const finalFlushTimeout = 5 * time.Second
 
-// finish waits until the sinks have all, or take nothing any more; of a crawl that a person ends, not for long.
+// finish waits until the sinks have all records or have failed. If the user stops the crawl, it waits at most
+// finalFlushTimeout.
 func (f *followerGroup) finish(ctx context.Context) error {
 	for _, one := range f.followers {
 		one.End()
@@ -129,22 +130,22 @@ func printIndexed(w io.Writer, s stats.Sink) {
 	fmt.Fprintf(w, "  %-9s %s\n", "index", text)
 }
 
-// isSinkBehind reports whether a crawl has ended and a sink has not all of it.
+// isSinkBehind reports whether an error means that a crawl is done but a sink lacks some of its records.
 func isSinkBehind(err error) bool {
 	_, is := errors.AsType[*follow.BacklogError](err)
 	return is
 }
 
-// pipe is kumo crawl -o -: pages go to standard output, all that is for people elsewhere, and nothing is kept.
+// pipe runs kumo crawl -o -: it writes pages to standard output, messages to standard error, and stores nothing.
 func (o *options) pipe(ctx context.Context) error {
-	signal.Ignore(syscall.SIGPIPE) // to be told by the write
+	signal.Ignore(syscall.SIGPIPE) // the write returns the error
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	o.Job.Stores = append(o.Job.Stores, follow.NewPipe(stdout.Open(os.Stdout), end))
 	err := o.crawl(ctx, os.Stderr)
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, stdout.ErrClosed):
-		return nil // who reads has enough
+		return nil // the reader has closed the pipe
 	case cause != nil && !errors.Is(cause, context.Canceled):
 		return cause
 	}

@@ -18,30 +18,31 @@ import (
 	"kumo/internal/base/stats"
 )
 
-const indexLong = `Make the full-text index of the crawl in the folder CRAWL, for kumo search, the page of kumo serve and kumo mcp, or go on with it.
+const indexLong = `Build or update the full-text index of the crawl in the folder CRAWL, for kumo search, kumo serve
+and kumo mcp.
 
-It has the newest visit of each URL: title, description, main text and the words of the URL, by the rules of the text's language,
-and host, language, status, type and day to narrow a search. It lies in CRAWL/index, and can be removed at any time. kumo crawl
---index makes it while a crawl runs, which this command cannot.
+The index has the newest visit of each URL: title, description, main text and the words of the URL,
+analyzed for the text's language; and host, language, status, type and day as filters. It is in
+CRAWL/index, and can be removed at any time. To index a running crawl, use kumo crawl --index.
 
-Of a crawl that lies in a place, as s3://bucket/news, the index goes to FOLDER, which gets the crawl's settings, too, and nothing
-else: kumo search -o FOLDER searches it.
+If the crawl is only in a storage location, such as s3://bucket/news, the index is written to
+FOLDER, together with the crawl's settings: kumo search -o FOLDER searches it.
 
-What was taken in is there for good: after Ctrl-C the same command goes on. Of a crawl that was made with --text the texts are
-taken from text.jsonl; of another they are found in its WARC files, which takes some milliseconds a page.
+After Ctrl-C, the same command resumes. Texts come from text.jsonl if the crawl was made with
+--text; otherwise they are extracted from the WARC files, which takes some milliseconds per page.
 
-An index that is damaged, or of another version of kumo, is made anew.`
+An index that is damaged, or from another version of kumo, is rebuilt.`
 
 func indexCommand() *cobra.Command {
 	var quiet, anew bool
-	cmd := &cobra.Command{Use: "index CRAWL [FOLDER]", Short: "Make a full-text index of a crawl", Long: indexLong,
+	cmd := &cobra.Command{Use: "index CRAWL [FOLDER]", Short: "Build the full-text index of a crawl", Long: indexLong,
 		Example: "  kumo index crawls/example.com\n  kumo search -o crawls/example.com 'tea \"green kettle\" -shop " +
 			"lang:en'\n  kumo index s3://bucket/news/b~12345678 lost-b",
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 2 && places.IsURL(args[0]):
 			case len(args) == 1 && places.IsURL(args[0]):
-				return usagef("an index lies in a folder of this machine: name one behind %s", args[0])
+				return usagef("an index is in a folder of this machine: name one after %s", args[0])
 			default:
 				return oneFolder(nil, args)
 			}
@@ -55,7 +56,7 @@ func indexCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				defer func() { _ = src.Close() }() // a folder for the time being
+				defer func() { _ = src.Close() }() // a temporary folder
 				x.Crawl, x.Disk, x.Into, named = src.Dir, src.Disk, args[1], src.WithName
 			} else if err := uploads.CheckLocal(args[0], "kumo index"); err != nil {
 				return err
@@ -64,7 +65,7 @@ func indexCommand() *cobra.Command {
 			begin := time.Now()
 			x.Warn = func(err error) { fmt.Fprintln(cmd.ErrOrStderr(), "kumo:", named(err)) }
 			x.Progress = func(s stats.Sink) {
-				line.show("%s indexed, %s wait", stats.Grouped(s.Sent), stats.Grouped(s.Waiting))
+				line.show("%s indexed, %s pending", stats.Grouped(s.Sent), stats.Grouped(s.Waiting))
 			}
 			r, err := sinks.Index(cmd.Context(), x)
 			line.clear()
@@ -77,25 +78,26 @@ func indexCommand() *cobra.Command {
 			}
 			return nil
 		}}
-	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "say nothing unless something is wrong")
-	cmd.Flags().BoolVar(&anew, "anew", false, "make it anew, whatever is there")
+	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print only errors")
+	cmd.Flags().BoolVar(&anew, "anew", false, "rebuild the index")
 	return cmd
 }
 
-// A nodeIndex is the index of a node's part in a crawl, which is another one after the node has lost its place.
+// A nodeIndex indexes a node's part in a crawl. The node gets a new part after it has lost its place.
 type nodeIndex struct {
 	mu        sync.Mutex
 	dir       string
 	followers []*follow.Follower
-	current   *follow.Follower // that of the part under way; nil: there was none
-	done      chan struct{}    // closed when now is done
+	current   *follow.Follower // follower of the current part; nil if there was none
+	done      chan struct{}    // closed when current is done
 	err       error
 	group     sync.WaitGroup
-	ctx       context.Context // of all that follow
+	ctx       context.Context // context of all followers
 	cancel    context.CancelFunc
 }
 
-// addTo has the records of a job indexed, if a node opens a part with it: jobs are made for other ends, too.
+// addTo adds a follower to a job's stores, if an index is wanted. The follower waits until a node opens a part with the
+// job: some jobs are made for other purposes.
 func (x *nodeIndex) addTo(j *job.Job, wanted bool, said func(error)) {
 	if !wanted {
 		return
@@ -111,7 +113,7 @@ func (x *nodeIndex) addTo(j *job.Job, wanted bool, said func(error)) {
 	x.group.Go(func() { x.follow(f, said) })
 }
 
-// follow follows a part, once that of the part before is done.
+// follow indexes a part, after the previous part is finished.
 func (x *nodeIndex) follow(f *follow.Follower, said func(error)) {
 	if !f.WaitForData(x.ctx) {
 		return
@@ -129,7 +131,7 @@ func (x *nodeIndex) follow(f *follow.Follower, said func(error)) {
 	if err == nil {
 		err = f.Run(x.ctx)
 	} else {
-		said(err) // at once: a node may run for long
+		said(err) // at once, because a node may run for long
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -140,7 +142,7 @@ func (x *nodeIndex) follow(f *follow.Follower, said func(error)) {
 	}
 }
 
-// finish waits until all is indexed; of a node that a person ends, not for long.
+// finish waits until everything is indexed. If the user stops the node, it waits at most finalFlushTimeout.
 func (x *nodeIndex) finish(ctx context.Context, out io.Writer, quiet bool) error {
 	x.mu.Lock()
 	for _, f := range x.followers {

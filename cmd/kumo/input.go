@@ -12,8 +12,8 @@ import (
 	"kumo/internal/engine/seeds"
 )
 
-// readInput reads the file of seeds: a few are the job's own, of many it has the file. The caller closes that, see
-// closeInput.
+// readInput reads the file of seeds. A few seeds are added to the job; otherwise the job refers to the file, which the
+// caller closes with closeInput.
 func (o *options) readInput(ctx context.Context) error {
 	if o.InputFile == "" {
 		return nil
@@ -34,7 +34,7 @@ func (o *options) readInput(ctx context.Context) error {
 		return f.FaultsError()
 	}
 	if f.Bad > 0 {
-		o.warnings = append(o.warnings, "left out, as --skip-bad-seeds says: "+f.FaultsText())
+		o.warnings = append(o.warnings, "skipped because of --skip-bad-seeds: "+f.FaultsText())
 	}
 	if doubt := f.Warning(); doubt != "" {
 		o.warnings = append(o.warnings, doubt)
@@ -45,7 +45,7 @@ func (o *options) readInput(ctx context.Context) error {
 	return nil
 }
 
-// seedLogInterval is how often a person is told that seeds are still being read.
+// seedLogInterval is the time between messages while seeds are being read.
 const seedLogInterval = 2 * time.Second
 
 func closeInput(j *job.Job) error {
@@ -55,7 +55,7 @@ func closeInput(j *job.Job) error {
 	return j.File.Close()
 }
 
-// fromFiles says where the crawl's seeds come from that are not listed themselves.
+// fromFiles returns the sources of seeds that are not listed individually.
 func (o *options) fromFiles() []string {
 	files := slices.Clone(o.seedFiles)
 	if f := o.Job.File; f != nil && !f.Few() && !slices.Contains(files, f.Setting()) {
@@ -64,7 +64,7 @@ func (o *options) fromFiles() []string {
 	return files
 }
 
-// seedCount is how many seeds the user has named.
+// seedCount returns the number of seeds named by the user.
 func seedCount(j *job.Job) int {
 	n := len(j.Seeds)
 	if f := j.File; f != nil && !f.Few() {
@@ -73,10 +73,10 @@ func seedCount(j *job.Job) int {
 	return n
 }
 
-// seedTime is what the cluster may take longer to answer, because it has so many seeds to put down.
+// seedTime returns the additional time that the cluster may need to store the seeds.
 func seedTime(j *job.Job) time.Duration { return time.Duration(seedCount(j)) * time.Millisecond }
 
-// warn says what was noticed while the settings were read.
+// warn prints the warnings found while the settings were read.
 func (o *options) warn(w io.Writer) {
 	for _, text := range o.warnings {
 		fmt.Fprintln(w, "kumo: "+text)

@@ -48,7 +48,7 @@ func TestTheLibrarysFolders(t *testing.T) {
 	if text, err = command("--out", dir, "--limit", "3"); err == nil {
 		t.Errorf("beyond the limit: %s", text)
 	}
-	if err := library(out, kumo.Scope("host")); err == nil || !strings.Contains(err.Error(), `was begun with "prefix"`) {
+	if err := library(out, kumo.Scope("host")); err == nil || !strings.Contains(err.Error(), `was started with "prefix"`) {
 		t.Errorf("another scope: %v", err)
 	}
 	if err := library(out); err != nil {
@@ -63,7 +63,7 @@ func TestTheLibrarysFolders(t *testing.T) {
 	if err != nil {
 		t.Errorf("%v, %s", err, text)
 	}
-	if err := library(kumo.Out(dir)); err == nil || !strings.Contains(err.Error(), "go on with kumo crawl --out "+dir) {
+	if err := library(kumo.Out(dir)); err == nil || !strings.Contains(err.Error(), "resume it with kumo crawl --out "+dir) {
 		t.Errorf("main texts: %v", err)
 	}
 

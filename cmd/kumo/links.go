@@ -16,26 +16,27 @@ import (
 	"kumo/internal/view/text"
 )
 
-const linksCommandLong = `Say which pages of the crawl in FOLDER link to what.
+const linksCommandLong = `List links in the crawl in FOLDER.
 
-  --broken     links that lead to an error, to nothing, or round in circles, by the URL that they lead to: each with its
-               status, where it is redirected to, the pages that have it, and its words
-  --to URL     links that lead to URL, by redirects, too
-  --from URL   links of a page, in their order, each with what became of it
+  --broken     links that lead to an error, to nothing, or round in circles, by target URL: each
+               with status, redirect targets, the pages that contain it, and its text
+  --to URL     links that lead to URL, also by redirects
+  --from URL   links of a page, in order, each with the state of its target
 
-It reads the crawl's files, whether it runs or not: crawl.log, pages.jsonl and the WARC files, of which answers are skipped;
-the words of a link are those of the page's record. Where the WARC files have been moved away, only the page is known that
-named each URL first.
+The crawl may be running. The command reads crawl.log, pages.jsonl and the WARC files, without the
+responses; the text of a link is in the page's record. If the WARC files have been moved, only the
+first page that linked to each URL is known.
 
-FOLDER may be a place to which kumo crawl has brought its files (s3://bucket/prefix): they are read there.
+FOLDER may be a storage location with uploaded files (s3://bucket/prefix).
 
-With --check-external it first asks for what pages link to on hosts that the crawl has not visited: by HEAD, and where that
-is an error by GET, as the crawl is set (user agent, proxy, --delay, robots.txt), one host at a time each, 16 hosts at once.
-What came of it is kept in external.jsonl in the crawl's folder, which later calls use, too; what was checked in the last
-seven days is not asked for again, so a check that was ended goes on when it is called once more.
+With --check-external, linked URLs on hosts that the crawl has not visited are checked first: by
+HEAD, and by GET if that fails, with the crawl's settings (user agent, proxy, --delay, robots.txt),
+16 hosts at once, one request per host. Results are stored in external.jsonl in the crawl's folder,
+and reused for seven days. So an interrupted check resumes when the command is run again.
 
-As lines of JSON (--jsonl) and in columns (--csv) there are url, status (0: no answer), error (why: dns, timeout, loop, ...; of
-what was not fetched the rule that left it out), redirects (the last is the end), from, kind (a, img, redirect, ...), text.`
+JSON Lines (--jsonl) and CSV (--csv) have: url, status (0: no answer), error (dns, timeout, loop,
+...; for excluded URLs the rule), redirects (the last is the final target), from, kind (a, img,
+redirect, ...), text.`
 
 type linksOptions struct {
 	to, from           string
@@ -49,7 +50,7 @@ type linksOptions struct {
 func linksCommand() *cobra.Command {
 	o := &linksOptions{}
 	cmd := &cobra.Command{Use: "links --broken|--to URL|--from URL FOLDER",
-		Short: "Say which pages link to what, and what is broken",
+		Short: "List links between pages, and broken links",
 		Long:  linksCommandLong,
 		Example: "  kumo links --broken crawls/example.com\n  kumo links --to https://example.com/gone crawls/example.com\n" +
 			"  kumo links --broken --check-external --csv crawls/example.com > broken.csv",
@@ -59,13 +60,18 @@ func linksCommand() *cobra.Command {
 	f.BoolVar(&o.broken, "broken", false, "links that lead to an error, to nothing or round in circles")
 	f.StringVar(&o.to, "to", "", "links that lead to `URL`")
 	f.StringVar(&o.from, "from", "", "links of the page `URL`")
-	f.BoolVar(&o.csv, "csv", false, "answer in columns, as spreadsheets read them")
-	f.BoolVar(&o.jsonl, "jsonl", false, "answer in JSON, a line for each link")
+	f.BoolVar(&o.csv, "csv", false, "print CSV for spreadsheets")
+	f.BoolVar(&o.jsonl, "jsonl", false, "print JSON, one line for each link")
 	f.BoolVar(&o.external, "check-external", false,
-		"ask hosts that the crawl has not visited for what pages link to there")
-	f.VarP(newLimitFlag(&o.most, 10_000), "external-limit", "", "check so many URLs in one go; the rest waits for the next")
-	f.BoolVarP(&o.quiet, "quiet", "q", false, "do not say how far it is")
-	f.StringVar(&o.temp, "temp", "", "sort in this `FOLDER` (default: the system's for temporary files)")
+		"check linked URLs on hosts that the crawl has not visited")
+	f.VarP(
+		newLimitFlag(&o.most, 10_000),
+		"external-limit",
+		"",
+		"maximum number of URLs to check; the rest is left for the next run",
+	)
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "do not show progress")
+	f.StringVar(&o.temp, "temp", "", "sort in this `FOLDER` (default: the system's temporary folder)")
 	return orOut(cmd)
 }
 
@@ -78,9 +84,9 @@ func (o *linksOptions) run(cmd *cobra.Command, dir string) (err error) {
 	}
 	switch {
 	case asked != 1:
-		return usagef("say what to look for: one of --broken, --to URL and --from URL")
+		return usagef("give one of --broken, --to URL and --from URL")
 	case o.csv && o.jsonl:
-		return usagef("--csv and --jsonl: choose one")
+		return usagef("--csv or --jsonl: give only one of them")
 	}
 	for _, url := range []*string{&o.to, &o.from} {
 		if *url != "" {
@@ -95,7 +101,7 @@ func (o *linksOptions) run(cmd *cobra.Command, dir string) (err error) {
 	}
 	defer func() { err = errors.Join(src.WithName(err), src.Close()) }()
 	if src.Remote && o.external {
-		return usagef("--check-external keeps what it finds in the crawl's folder, which a place is not: name that folder")
+		return usagef("--check-external stores results in the crawl's folder: name that, not a storage location")
 	}
 	dir = src.Dir
 	if _, err := savedIn(dir); err != nil {
@@ -137,7 +143,7 @@ func (o *linksOptions) run(cmd *cobra.Command, dir string) (err error) {
 	return err
 }
 
-// urlArg is a URL as the crawl has it.
+// urlArg returns a URL in the canonical form of the crawl.
 func urlArg(arg string) (string, error) {
 	raw := arg
 	if !strings.Contains(raw, "://") {
@@ -145,7 +151,7 @@ func urlArg(arg string) (string, error) {
 	}
 	u, err := weburl.Parse(raw)
 	if err != nil || !u.IsHTTP() {
-		return "", usagef("%q is no URL of a page", arg)
+		return "", usagef("%q is not a URL of a page", arg)
 	}
 	return u.Canonical().String(), nil
 }
@@ -156,7 +162,7 @@ func (o *linksOptions) check(cmd *cobra.Command, f *links.Finder, j *job.Job) er
 	if !o.quiet && err == nil {
 		left := ""
 		if done.Remaining > 0 {
-			left = fmt.Sprintf("; %s more for the next time", stats.Grouped(done.Remaining))
+			left = fmt.Sprintf("; %s left for the next run", stats.Grouped(done.Remaining))
 		}
 		fmt.Fprintf(cmd.ErrOrStderr(), "kumo: %s of other sites checked%s\n", stats.Count(done.Checked, "URLs"), left)
 	}
@@ -189,7 +195,7 @@ func (o *linksOptions) answer(cmd *cobra.Command, f *links.Finder, clear func())
 	case o.to != "":
 		fmt.Fprintf(w, "kumo: no page links to %s\n", o.to)
 	default:
-		fmt.Fprintf(w, "kumo: no page %s with links is in the crawl's records\n", o.from)
+		fmt.Fprintf(w, "kumo: the crawl's records have no page %s with links", o.from)
 	}
 	return nil
 }

@@ -20,27 +20,27 @@ import (
 	"kumo/internal/view/text"
 )
 
-// The verbs that look into a crawl, whether it runs or not.
+// The commands that inspect a crawl, whether it runs or not.
 
 const viewLong = `
 
-It asks the crawl if it runs, which goes on undisturbed, and reads its folder if not; a crawl that is started
-meanwhile waits.`
+The crawl may be running: then the command queries it. Otherwise the command reads its folder; a
+crawl that is started during that time waits.`
 
 func hostsCommand() *cobra.Command {
 	var n int
-	cmd := newViewCommand("hosts [FOLDER]", "List the hosts of a crawl where URLs wait", nil,
+	cmd := newViewCommand("hosts [FOLDER]", "List the hosts of a crawl with pending URLs", nil,
 		func(l *viewCommand, _ []string) error {
 			return text.Hosts(l.w, l.json, l.crawlView.Hosts(l.ctx, n))
 		})
-	cmd.Flags().VarP(newLimitFlag(&n, 20), "number", "n", "list this many, those with most URLs first")
-	cmd.Long = "List the hosts of a crawl where URLs wait, with their next time and what they wait for." + viewLong
+	cmd.Flags().VarP(newLimitFlag(&n, 20), "number", "n", "number of hosts to list, those with most URLs first")
+	cmd.Long = "List the hosts of a crawl with pending URLs, their next visit, and the reason for waiting." + viewLong
 	return orArgument(cmd)
 }
 
 func queueCommand() *cobra.Command {
 	var n int
-	cmd := newViewCommand("queue HOST", "List the URLs that wait at a host", cobra.ExactArgs(1),
+	cmd := newViewCommand("queue HOST", "List the pending URLs of a host", cobra.ExactArgs(1),
 		func(l *viewCommand, args []string) error {
 			host, err := hostArg(args[0])
 			if err != nil {
@@ -51,9 +51,14 @@ func queueCommand() *cobra.Command {
 			}
 			return text.Queue(l.w, l.json, l.crawlView.Queue(l.ctx, host, n))
 		})
-	cmd.Flags().VarP(newLimitFlag(&n, 20), "number", "n", "list this many, 10,000 at most, in the order in which they are "+
-		"to be fetched")
-	cmd.Long = "List the URLs that wait at a host: example.com, or example.com:8080." + viewLong
+	cmd.Flags().VarP(
+		newLimitFlag(&n, 20),
+		"number",
+		"n",
+		"number of URLs to list, at most 10,000, in the order in which they are "+
+			"to be fetched",
+	)
+	cmd.Long = "List the pending URLs of a host: example.com, or example.com:8080." + viewLong
 	return cmd
 }
 
@@ -70,9 +75,9 @@ func seenCommand() *cobra.Command {
 			}
 			return err
 		})
-	cmd.Flags().StringVar(&prefix, "prefix", "", "list those that begin with `URL`; it may stand without the flag, too")
-	cmd.Flags().VarP(newLimitFlag(&n, 100), "number", "n", "list this many, in order")
-	cmd.Long = "List the URLs that a crawl has met and that begin with a prefix, each with its state, depth, status " +
+	cmd.Flags().StringVar(&prefix, "prefix", "", "list URLs that begin with `URL`; may also be given as an argument")
+	cmd.Flags().VarP(newLimitFlag(&n, 100), "number", "n", "number of URLs to list, in order")
+	cmd.Long = "List the known URLs of a crawl that begin with a prefix, each with its state, depth, status " +
 		"and time." + viewLong
 	return cmd
 }
@@ -87,17 +92,18 @@ func topCommand() *cobra.Command {
 		})
 	f := cmd.Flags()
 	f.Var(setting.Choice(&by, []string{"url", "host"}), "by", "list URLs, or each host by its most important URL")
-	f.VarP(newLimitFlag(&n, 20), "number", "n", "list this many")
-	cmd.Long = `List the most important of all URLs that a crawl knows, fetched or not.
+	f.VarP(newLimitFlag(&n, 20), "number", "n", "number of lines to list")
+	cmd.Long = `List the most important of all known URLs of a crawl, fetched or not.
 
-How important a URL is the crawl's --order says: by the links that were found so far, or by its depth. What --prefer
-adds is not in it. It goes through all known URLs, so it takes some seconds for each ten million. With --by host there
-is a line for each scheme and host: its most important URL, the sum over all that are known there, how many these are,
-and how many of them were not fetched.` + viewLong
+The importance follows from --order: links found so far, or depth. --prefer is not included. The
+command reads all known URLs, which takes some seconds for each ten million. With --by host there is
+a line for each scheme and host: its most important URL, the sum over all its known URLs, their
+number, and how many of them were not fetched.` + viewLong
 	return orArgument(cmd)
 }
 
-// hostArg reads a host as it is in the crawl: with the port, unless it is the scheme's own. A URL means its host.
+// hostArg returns a host in the form of the crawl: with the port, unless it is the scheme's default. A URL stands for
+// its host.
 func hostArg(arg string) (string, error) {
 	raw := arg
 	if !strings.Contains(raw, "://") {
@@ -105,12 +111,12 @@ func hostArg(arg string) (string, error) {
 	}
 	u, err := weburl.Parse(raw)
 	if err != nil || u.Host() == "" {
-		return "", usagef("%q is no host: name it as kumo hosts lists it, such as example.com or example.com:8080", arg)
+		return "", usagef("%q is not a host: name it as kumo hosts lists it, such as example.com or example.com:8080", arg)
 	}
 	return u.Canonical().Host(), nil
 }
 
-// checkHost ends with an error if the crawl has met no URL of a host.
+// checkHost returns an error if the crawl has no URL of a host.
 func (l *viewCommand) checkHost(host string) error {
 	for _, scheme := range []string{"http", "https"} {
 		for _, err := range l.crawlView.Seen(l.ctx, scheme+"://"+host+"/", 1) {
@@ -124,7 +130,7 @@ func (l *viewCommand) checkHost(host string) error {
 		host)
 }
 
-// A lookup is what a verb needs to answer.
+// A viewCommand is the context of a command that inspects a crawl.
 type viewCommand struct {
 	ctx       context.Context
 	w         io.Writer
@@ -132,8 +138,12 @@ type viewCommand struct {
 	crawlView *inspect.View
 }
 
-// newViewCommand makes a verb that looks into the crawl that --out names.
-func newViewCommand(use, short string, args cobra.PositionalArgs, run func(*viewCommand, []string) error) *cobra.Command {
+// newViewCommand makes a command that inspects the crawl in --out.
+func newViewCommand(
+	use, short string,
+	args cobra.PositionalArgs,
+	run func(*viewCommand, []string) error,
+) *cobra.Command {
 	var dir string
 	l := &viewCommand{}
 	cmd := &cobra.Command{Use: use, Short: short, Args: usageArgs(args)}
@@ -145,8 +155,8 @@ func newViewCommand(use, short string, args cobra.PositionalArgs, run func(*view
 		defer func() { err = errors.Join(err, l.crawlView.Close()) }()
 		return run(l, args)
 	}
-	cmd.Flags().StringVarP(&dir, "out", "o", "", "the crawl's `FOLDER` (needed)")
-	cmd.Flags().BoolVar(&l.json, "json", false, "answer in JSON, a line for each that is listed")
+	cmd.Flags().StringVarP(&dir, "out", "o", "", "the crawl's `FOLDER` (required)")
+	cmd.Flags().BoolVar(&l.json, "json", false, "print JSON, one object per line")
 	return cmd
 }
 
@@ -155,7 +165,7 @@ func openView(ctx context.Context, dir string) (*inspect.View, error) {
 		return nil, usagef("which crawl? name its folder with --out")
 	}
 	if places.IsURL(dir) {
-		return nil, usagef("%s is a place, and what waits in a crawl only its folder on this machine knows: name that", dir)
+		return nil, usagef("%s is a storage location: name the crawl's folder on this machine, which has its queues", dir)
 	}
 	if _, err := savedIn(dir); err != nil {
 		return nil, err
@@ -171,7 +181,7 @@ func savedIn(dir string) ([]settings.Setting, error) {
 	return saved, err
 }
 
-// savedOptions returns the options of the crawl in dir, as its settings and more flags have them.
+// savedOptions returns the options of the crawl in dir, from its settings and additional flags.
 func savedOptions(ctx context.Context, dir string, more ...string) (*options, error) {
 	o := &options{noFetch: true}
 	flags := crawlFlags(o)

@@ -1,4 +1,5 @@
-// Command kumo is a web crawler. See the root package's documentation for the house, and kumo --help for the verbs.
+// Command kumo is a web crawler. See kumo --help for its commands, and the root package's documentation for an overview
+// of the code.
 package main
 
 import (
@@ -22,7 +23,7 @@ import (
 	"kumo/internal/engine/crawl"
 )
 
-// Exit codes. They are documented in the root command's help.
+// Exit codes, as documented in the root command's help.
 const (
 	exitDone        = 0
 	exitFailed      = 1
@@ -35,27 +36,29 @@ const (
 	exitInterrupted = 130
 )
 
-const rootLong = `kumo crawls the web and keeps what it finds as WARC.
+const rootLong = `kumo crawls the web and stores pages as WARC files.
 
-  kumo crawl https://example.com/     one site, politely, into crawls/example.com
-  kumo demo                           see it work on a made-up web, offline
-  kumo cluster demo                   the same with several nodes, of which one dies
+  kumo crawl https://example.com/     crawl one site, politely, into crawls/example.com
+  kumo demo                           crawl a synthetic web, offline
+  kumo cluster demo                   the same with several nodes, one of which is killed
 
 Exit codes:
-  0    done: nothing waits, but for what was given up with a few hosts; a node also when it has left, or the crawl was stopped
+  0    done: no URL is pending, except on a few abandoned hosts; for a node also: it has left, or the
+       crawl was stopped
   1    failed
-  2    wrong usage, or settings that do not go together
+  2    wrong usage, or incompatible settings
   3    done, but nothing could be fetched; or the proxy could not be reached
-  4    a limit was reached; the rest waits for the same command with a higher one
-  5    the disk is full; the rest waits for the same command, with room made
-  6    hosts were given up in numbers (more than a tenth of those that had answered, or more than half of all), or the crawl was cut
-       off from the web for longer than --outage-wait; the rest waits for the same command
-  7    the crawl is done, but a sink (--sink) or its place (-o s3://...) has not all of it; nothing is lost, and the same command
-       brings the rest there
-  130  interrupted; the rest waits for the same command again
+  4    a limit was reached; the same command with a higher limit resumes
+  5    the disk is full; make room, and the same command resumes
+  6    many hosts were abandoned (more than a tenth of those that had answered, or more than half of
+       all), or the crawl was offline for longer than --outage-wait; the same command resumes
+  7    the crawl is done, but a sink (--sink) or storage location (-o s3://...) does not have all of
+       it; nothing is lost, and the same command sends the rest
+  130  interrupted; the same command resumes
 
-Each flag of each command can be set in the environment, too: --max-rate as KUMO_MAX_RATE, one that is repeated with a value a line.
-What is typed wins over it, it wins over a --config file and over what a crawl was begun with.`
+Each flag can also be set in the environment: --max-rate as KUMO_MAX_RATE, a repeatable flag with one
+value per line. The command line overrides the environment, which overrides a --config file and the
+crawl's saved settings.`
 
 func main() { os.Exit(run(os.Args[1:])) }
 
@@ -70,7 +73,7 @@ func run(args []string) int {
 	eachCommand(root, completeChoices)
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
-		if c.Name() == "completion" { // else it takes an unknown shell for a call for help
+		if c.Name() == "completion" { // otherwise it treats an unknown shell as a request for help
 			c.Args, c.RunE = cobra.ArbitraryArgs, noVerb
 		}
 	}
@@ -80,7 +83,7 @@ func run(args []string) int {
 		err = withSuggestion(err, args)
 		fmt.Fprintf(os.Stderr, "kumo: %v\n", err)
 		if vfs.IsFull(err) && !errors.Is(err, upload.ErrIncomplete) {
-			fmt.Fprintln(os.Stderr, "the disk is full: make room and give the same command again")
+			fmt.Fprintln(os.Stderr, "the disk is full: make room and run the same command again")
 		}
 		if do := advice.Of(err); do != "" {
 			fmt.Fprintln(os.Stderr, do)
@@ -92,7 +95,7 @@ func run(args []string) int {
 	return exitCode(err)
 }
 
-// addVerbs gives the root command its verbs, by what they are for.
+// addVerbs adds the commands to the root command, in groups.
 func addVerbs(root *cobra.Command) {
 	group := func(id, title string, verbs ...*cobra.Command) {
 		root.AddGroup(&cobra.Group{ID: id, Title: title})
@@ -104,13 +107,13 @@ func addVerbs(root *cobra.Command) {
 	group("one", "Crawl on one machine:", crawlCommand(), mirrorCommand(), planCommand(), demoCommand())
 	group("several", "Crawl on several machines:", nodeCommand(), startCommand(), balanceCommand(), secretCommand(),
 		clusterCommand())
-	group("steer", "Follow and steer a crawl that runs, on one machine or several:", statusCommand(), addCommand(),
+	group("steer", "Control a running crawl, on one machine or several:", statusCommand(), addCommand(),
 		setCommand(), pauseCommand(), resumeCommand(), blockCommand(), stopCommand())
-	group("batch", "Crawl by layers, day by day:", batchCommand())
-	group("look", "Look into a crawl:", explainCommand(), hostsCommand(), queueCommand(), seenCommand(), topCommand(),
+	group("batch", "Crawl in layers, day by day:", batchCommand())
+	group("look", "Inspect a crawl:", explainCommand(), hostsCommand(), queueCommand(), seenCommand(), topCommand(),
 		linksCommand(), trapsCommand(), searchCommand(), verifyCommand(), serveCommand(), openCommand(), mcpCommand())
-	group("other", "Make other forms of a crawl:", exportCommand(), indexCommand())
-	group("keep", "Keep a crawl safe:", snapshotCommand(), repairCommand())
+	group("other", "Export and index a crawl:", exportCommand(), indexCommand())
+	group("keep", "Back up and repair a crawl:", snapshotCommand(), repairCommand())
 	group("try", "Try out:", checkCommand(), doctorCommand(), synthwebCommand(), simCommand())
 	group("self", "kumo itself:", manCommand(), versionCommand())
 	root.SetUsageTemplate(helpTemplate(root))
@@ -118,12 +121,12 @@ func addVerbs(root *cobra.Command) {
 	root.SetCompletionCommandGroupID("self")
 }
 
-// repeatedSignal is how long after the first signal another one is taken for the same: some programs signal a process and
-// its group.
+// repeatedSignal is the time after the first signal during which another one counts as the same. Some programs signal a
+// process and its group.
 const repeatedSignal = 500 * time.Millisecond
 
-// interruptible returns a context that ends with the first SIGINT, SIGTERM or SIGHUP; the second ends the process at
-// once.
+// interruptible returns a context that ends with the first SIGINT, SIGTERM or SIGHUP. A second signal ends the process
+// at once.
 func interruptible() (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
@@ -134,7 +137,7 @@ func interruptible() (context.Context, func()) {
 		for first := time.Now(); ; {
 			<-signals
 			if time.Since(first) > repeatedSignal {
-				fmt.Fprintln(os.Stderr, "kumo: ended at once by a second signal; the same command goes on")
+				fmt.Fprintln(os.Stderr, "kumo: ended at once by a second signal; the same command resumes")
 				os.Exit(exitInterrupted)
 			}
 		}
@@ -142,25 +145,25 @@ func interruptible() (context.Context, func()) {
 	return ctx, func() { signal.Stop(signals); cancel() }
 }
 
-// A usage is an error in how the command was called.
+// A usage is a usage error.
 type usage struct{ err error }
 
 func (u *usage) Error() string { return u.err.Error() }
 func (u *usage) Unwrap() error { return u.err }
 
-// withSuggestion adds to an error what was meant by who left the command out.
+// withSuggestion adds a suggestion to the error if the command name was omitted before a URL.
 func withSuggestion(err error, args []string) error {
 	if len(args) == 0 || !strings.HasPrefix(err.Error(), "unknown command") || !strings.Contains(args[0], "://") {
 		return err
 	}
-	return usagef("%q is no command; did you mean kumo crawl %s?", args[0], strings.Join(args, " "))
+	return usagef("%q is not a command; did you mean kumo crawl %s?", args[0], strings.Join(args, " "))
 }
 
 func usagef(format string, args ...any) error { return &usage{fmt.Errorf(format, args...)} }
 
 var (
 	errNothing = errors.New("nothing could be fetched")
-	errGaveUp  = errors.New("given up: the same command tries them again")
+	errGaveUp  = errors.New("abandoned: the same command tries them again")
 )
 
 func exitCode(err error) int {
@@ -173,7 +176,7 @@ func exitCode(err error) int {
 		return exitInterrupted
 	case errors.Is(err, policy.ErrLimit):
 		return exitLimit
-	case vfs.IsFull(err) && !errors.Is(err, upload.ErrIncomplete): // a place may be full, too
+	case vfs.IsFull(err) && !errors.Is(err, upload.ErrIncomplete): // a storage location may be full, too
 		return exitDiskFull
 	case errors.Is(err, errNothing), errors.Is(err, batch.ErrNothingFetched), errors.Is(err, crawl.ErrNoProxy):
 		return exitNothing
@@ -185,7 +188,7 @@ func exitCode(err error) int {
 	return exitFailed
 }
 
-// isReported reports whether an error needs no word, because the report has said it.
+// isReported reports whether an error needs no message, because the report contains it.
 func isReported(err error) bool {
 	if errors.Is(err, upload.ErrIncomplete) || errors.Is(err, upload.ErrInUse) {
 		return false
@@ -198,7 +201,7 @@ func isUsage(err error) bool {
 	return called || advice.IsUsage(err) || errors.Is(err, job.ErrNoSeeds) || isCobraUsage(err)
 }
 
-// isCobraUsage recognises what cobra says of a verb or argument that it does not know.
+// isCobraUsage reports whether an error is cobra's message for an unknown command or argument.
 func isCobraUsage(err error) bool {
 	msg := err.Error()
 	return strings.HasPrefix(msg, "unknown command") || strings.HasPrefix(msg, "accepts ") ||

@@ -16,8 +16,8 @@ import (
 
 func manCommand() *cobra.Command {
 	return &cobra.Command{Use: "man DIR", Short: "Write kumo's manual pages, one for each command",
-		Args: between(1, 1, "name one folder to write to, as in: kumo man ~/.local/share/man"),
-		Long: "man writes the texts of --help as manual pages to DIR/man1, which it makes: man reads them from there.",
+		Args: between(1, 1, "give a folder to write to, as in: kumo man ~/.local/share/man"),
+		Long: "man writes the help texts as manual pages to DIR/man1, which it creates. man reads them there.",
 		Example: "  kumo man ~/.local/share/man && man kumo-crawl\n" +
 			"  sudo kumo man /usr/local/share/man",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -26,7 +26,7 @@ func manCommand() *cobra.Command {
 				return err
 			}
 			root := cmd.Root()
-			root.DisableAutoGenTag = true // the same version gives the same bytes
+			root.DisableAutoGenTag = true // keeps the output of a version reproducible
 			eachCommand(root, keepLineBreaks)
 			head := &doc.GenManHeader{Section: "1", Source: "kumo " + job.Version, Manual: "kumo", Date: commitTime()}
 			if err := doc.GenManTree(root, head, dir); err != nil {
@@ -40,7 +40,7 @@ func manCommand() *cobra.Command {
 		}}
 }
 
-// commitTime is when the commit was made that kumo was built from; nil, which is today, where that is not known.
+// commitTime returns the time of the commit that kumo was built from; nil if it is not known, which means today.
 func commitTime() *time.Time {
 	info, _ := debug.ReadBuildInfo()
 	at, err := time.Parse(time.RFC3339, buildSettings(info)["vcs.time"])
@@ -50,7 +50,7 @@ func commitTime() *time.Time {
 	return &at
 }
 
-// keepLineBreaks has manual pages keep the columns of what is indented in a help text.
+// keepLineBreaks makes manual pages keep the columns of indented text in help.
 func keepLineBreaks(cmd *cobra.Command) {
-	cmd.Long = strings.ReplaceAll("\n"+cmd.Long, "\n  ", "\n      ")[1:] // as code in Markdown
+	cmd.Long = strings.ReplaceAll("\n"+cmd.Long, "\n  ", "\n      ")[1:] // a code block in Markdown
 }

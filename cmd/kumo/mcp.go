@@ -25,18 +25,22 @@ import (
 	"kumo/internal/view/web/ui"
 )
 
-var mcpLong = `Let programs that speak the Model Context Protocol, such as assistants with a language model, ask crawls in folders, whether they run or
-have ended. They get tools to search pages by words, to read a page as Markdown, and to ask why a URL was, or was not, crawled; hosts, totals and
-links of pages, too. Of batch crawls, in the places of kumo batch, which s3:// and hdfs:// URLs name as well, they get
-tools to list collections, days and their records, to search and to read these. They change nothing. docs/reference/mcp.md says how to name kumo to such a program.
+var mcpLong = `Serve crawls to programs that use the Model Context Protocol (MCP), such as assistants with a language
+model. The crawls are in folders, and may be running. The tools search pages, return a page as Markdown,
+explain why a URL was, or was not, crawled, and list hosts, totals and links of pages. For batch crawls,
+in folders or at s3:// and hdfs:// URLs, the tools list collections, days and their records, and search
+and return these. The tools change nothing. See docs/reference/mcp.md for the configuration of such a
+program.
 
-It speaks over standard input and output, as a program that the assistant starts; or over HTTP at ADDR/mcp with --listen, to
-programs that send the token in the first folder's state/ui.json as Authorization: Bearer TOKEN. A URL in place of folders is that of a web page that kumo serves, as
-kumo open prints it: its crawls are asked.
+The protocol runs over standard input and output, if the assistant starts kumo; or over HTTP at ADDR/mcp
+with --listen. HTTP clients send the token in the first folder's state/ui.json as Authorization: Bearer
+TOKEN. Instead of folders, give the URL of a web page that kumo serves, as kumo open prints it, to query
+its crawls.
 
-With --allow-crawl there is one more tool, which crawls: one public host at a time, as its robots.txt wants, at most ` +
+With --allow-crawl there is an additional tool that crawls: one public host at a time, obeying its
+robots.txt, at most ` +
 	mcpCrawlLimits + `, into a
-folder of its own.`
+separate folder.`
 
 var mcpCrawlLimits = fmt.Sprintf("%d pages (--crawl-pages), %d MB (--crawl-size) and %d seconds", mcp.MaxPages,
 	mcp.MaxBytes/1_000_000, mcp.MaxSeconds)
@@ -49,27 +53,27 @@ const mcpExample = `  kumo mcp crawls/example.com
 
 type mcpServer struct {
 	flags   uiFlags
-	outDir  string // a folder for crawls that are made; "": none are
+	outDir  string // folder for the crawls that the tool makes; "": no such tool
 	contact string
 	private bool
-	pages   int   // of one crawl at most
-	bytes   int64 // over the wire, of one crawl at most
+	pages   int   // maximum pages of one crawl
+	bytes   int64 // maximum bytes over the wire of one crawl
 	log     *slog.Logger
 
-	process  context.Context // ends when no more crawls are made
+	process  context.Context // ends when no more crawls may be started
 	cancel   context.CancelFunc
-	crawling sync.WaitGroup // has those that are made
+	crawling sync.WaitGroup // running crawls
 
-	mu      sync.Mutex // guards below
+	mu      sync.Mutex // guards the following fields
 	crawls  []ui.Crawl
 	batches []ui.Batch
-	servers []*ui.Server // the last has all crawls; those before still answer what they were asked
+	servers []*ui.Server // the last server has all crawls; earlier ones still answer their requests
 }
 
 func mcpCommand() *cobra.Command {
 	m := &mcpServer{}
 	cmd := &cobra.Command{Use: "mcp [flags] FOLDER|PLACE...|URL", Long: mcpLong,
-		Short:   "Let language models ask crawls, by the Model Context Protocol",
+		Short:   "Serve crawls to language models by the Model Context Protocol",
 		Example: mcpExample, DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			m.log = slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
@@ -78,16 +82,16 @@ func mcpCommand() *cobra.Command {
 	f := cmd.Flags()
 	m.flags.bind(f, "listen")
 	l := f.Lookup("listen")
-	l.Usage, l.NoOptDefVal = "serve over HTTP at `ADDR`, below /mcp, to whoever has the first folder's token", ""
+	l.Usage, l.NoOptDefVal = "serve HTTP at `ADDR`, under /mcp, with the token of the first folder", ""
 	f.StringVar(&m.outDir, "allow-crawl", "", "offer a tool that crawls, into folders below `FOLDER`, given as "+
-		"--allow-crawl=FOLDER (alone: crawls)")
+		"--allow-crawl=FOLDER (without one: crawls)")
 	f.Lookup("allow-crawl").NoOptDefVal = "crawls"
 	f.StringVar(&m.contact, "contact", "", "with --allow-crawl: a `URL` or mail address where site owners can reach you")
 	f.BoolVar(&m.private, "allow-private", false,
-		"with --allow-crawl: hosts with private, loopback and link-local addresses, too")
-	f.IntVar(&m.pages, "crawl-pages", mcp.MaxPages, "with --allow-crawl: fetch at most `N` pages in one crawl")
+		"with --allow-crawl: allow private, loopback and link-local addresses")
+	f.IntVar(&m.pages, "crawl-pages", mcp.MaxPages, "with --allow-crawl: fetch at most `N` pages per crawl")
 	m.bytes = mcp.MaxBytes
-	f.Var(setting.Size(&m.bytes), "crawl-size", "with --allow-crawl: receive at most so many bytes in one crawl")
+	f.Var(setting.Size(&m.bytes), "crawl-size", "with --allow-crawl: receive at most this many bytes per crawl")
 	f.SortFlags = false
 	return cmd
 }
@@ -101,17 +105,18 @@ func (m *mcpServer) run(ctx context.Context, args []string) error {
 	}
 	switch {
 	case len(args) == 0:
-		return usagef("which crawls? name their folders, or the URL of a web page of theirs")
+		return usagef("which crawls? name their folders, or the URL of a web page that serves them")
 	case m.outDir == "" && (m.contact != "" || m.private || m.pages != mcp.MaxPages || m.bytes != mcp.MaxBytes):
 		return usagef(
-			"--contact, --allow-private, --crawl-pages and --crawl-size say how is crawled: give --allow-crawl, too",
+			"--contact, --allow-private, --crawl-pages and --crawl-size need --allow-crawl",
 		)
 	case m.pages < 1 || m.bytes < 1:
-		return usagef("--crawl-pages and --crawl-size bound each crawl: numbers from 1 on are wanted")
-	case strings.HasPrefix(args[0], "http://") || strings.HasPrefix(args[0], "https://"): // and no place's URL
+		return usagef("--crawl-pages and --crawl-size must be at least 1")
+	// not the URL of a storage location
+	case strings.HasPrefix(args[0], "http://") || strings.HasPrefix(args[0], "https://"):
 		at, err := url.Parse(args[0])
 		if err != nil || at.Host == "" || len(args) > 1 {
-			return usagef("%q: one URL of a web page is wanted, as kumo open prints it, or folders", strings.Join(args, " "))
+			return usagef("%q: give one URL of a web page, as kumo open prints it, or folders", strings.Join(args, " "))
 		}
 		if m.outDir != "" {
 			return usagef("--allow-crawl makes crawls on this machine: name folders, not a URL")
@@ -124,10 +129,10 @@ func (m *mcpServer) run(ctx context.Context, args []string) error {
 			return err
 		}
 		for _, name := range late {
-			m.log.Warn("the disk has not answered: taken for a crawl's folder", "folder", name)
+			m.log.Warn("the disk did not answer: assuming that this is a crawl's folder", "folder", name)
 		}
 		if len(shown.Experiments) > 0 {
-			return usagef("%s has experiments, which cannot be asked: name folders of crawls, or places of batch crawls",
+			return usagef("%s has experiments, which MCP does not serve: name folders of crawls or batch crawls",
 				shown.Experiments[0])
 		}
 		m.crawls, m.batches, dirs = shown.Crawls, shown.Batches, shown.dirs
@@ -138,7 +143,7 @@ func (m *mcpServer) run(ctx context.Context, args []string) error {
 		cfg.REST = mcp.Local(m.rest)
 		if m.outDir != "" {
 			if m.contact == "" && !m.private {
-				m.log.Warn("no --contact is set: owners of the sites that are crawled cannot reach you, and some will block you")
+				m.log.Warn("no --contact is set: owners of the crawled sites cannot reach you, and some will block you")
 			}
 			cfg.Crawl, cfg.MaxPages, cfg.MaxBytes = m.crawl, m.pages, m.bytes
 		}
@@ -155,8 +160,8 @@ func (m *mcpServer) run(ctx context.Context, args []string) error {
 	return m.listen(ctx, page, mcp.Handler(srv), dirs, first)
 }
 
-// listen serves over HTTP. The token is that of the first folder's web page; of a URL, where there is no folder, this
-// user has one.
+// listen serves over HTTP. The token is that of the first folder's web page. If crawls are given by URL, the token is
+// stored in the user's cache folder.
 func (m *mcpServer) listen(ctx context.Context, p *uiPage, h http.Handler, dirs []string, of string) error {
 	token := ""
 	if p.token {
@@ -168,20 +173,20 @@ func (m *mcpServer) listen(ctx context.Context, p *uiPage, h http.Handler, dirs 
 		if token, err = findToken(in, spare); err != nil {
 			return err
 		}
-		if in == "" || keepToken(in, token) != nil { // the folder may not be this user's to write in
+		if in == "" || keepToken(in, token) != nil { // the user may not have write permission for the folder
 			in = spare
 			err = keepToken(in, token)
 		}
 		if err != nil {
-			return fmt.Errorf("keep the token: %w", err)
+			return fmt.Errorf("store the token: %w", err)
 		}
-		m.log.Info("requests need Authorization: Bearer and the token", "in", filepath.Join(in, folder.UIName))
+		m.log.Info("requests need Authorization: Bearer and the token in this file", "in", filepath.Join(in, folder.UIName))
 	} else {
-		m.log.Warn("there is no token: every user of this machine is answered")
+		m.log.Warn("requests need no token: every user of this machine has access")
 	}
 	m.log.Info("Model Context Protocol", "at", p.url()+"mcp")
 	if p.open && p.flags.Cert == "" {
-		m.log.Warn("what is asked and the token go over the network as they are: --listen-cert has them encrypted")
+		m.log.Warn("requests and the token are not encrypted: --listen-cert enables TLS")
 	}
 	s := ui.New(ui.Config{Only: h, Hosts: p.hosts, Token: token, Secure: p.flags.Cert != "", Log: m.log})
 	return s.Serve(ctx, p.listen, p.flags.Cert, p.flags.Key)
@@ -195,7 +200,8 @@ func keepToken(dir, token string) error {
 	if err != nil || n.Token == token {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(folder.UIName)), 0o777); err != nil { // only a crawl has it
+	// only a crawl has this folder already
+	if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(folder.UIName)), 0o777); err != nil {
 		return err
 	}
 	n.Token = token
@@ -208,7 +214,7 @@ func (m *mcpServer) rest() http.Handler {
 	return m.servers[len(m.servers)-1]
 }
 
-// serve has crawls be asked, and gives the last one's name in questions.
+// serve adds crawls to the served ones, and returns the name of the last one.
 func (m *mcpServer) serve(more ...ui.Crawl) (name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -221,7 +227,7 @@ func (m *mcpServer) serve(more ...ui.Crawl) (name string) {
 	return name
 }
 
-// close ends crawls that are being made in order, and what answers.
+// close stops running crawls in an orderly way, then the servers.
 func (m *mcpServer) close() {
 	m.mu.Lock()
 	m.cancel()
@@ -234,7 +240,8 @@ func (m *mcpServer) close() {
 	}
 }
 
-// begin has a crawl end, in order, also when the process does, which waits for it.
+// newCrawlContext returns a context for a crawl that also ends when the process ends. The process waits until the
+// returned function is called.
 func (m *mcpServer) newCrawlContext(ctx context.Context) (context.Context, func(), error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -247,7 +254,7 @@ func (m *mcpServer) newCrawlContext(ctx context.Context) (context.Context, func(
 	return ctx, func() { stop(); cancel(); m.crawling.Done() }, nil
 }
 
-// crawl makes a crawl, with the settings that kumo crawl has for who sets none, and within bounds.
+// crawl runs a crawl with the defaults of kumo crawl, within the limits.
 func (m *mcpServer) crawl(ctx context.Context, w mcp.CrawlRequest) (_ *mcp.CrawlResult, err error) {
 	u, err := seeds.ParseWritten(w.URL)
 	if err != nil {
@@ -274,7 +281,7 @@ func (m *mcpServer) crawl(ctx context.Context, w mcp.CrawlRequest) (_ *mcp.Crawl
 		return nil, err
 	}
 	o.Job.Fetch.OnlyPublic = !m.private
-	o.Job.Fetch.MaxBody = min(o.Job.Fetch.MaxBody, m.bytes) // the limit is looked at between answers
+	o.Job.Fetch.MaxBody = min(o.Job.Fetch.MaxBody, m.bytes) // the size limit is only checked between responses
 	if err := o.resolve(ctx, flags, []string{u.String()}); err != nil {
 		return nil, err
 	}

@@ -165,7 +165,7 @@ func TestMeshBalance(t *testing.T) {
 	}
 }
 
-// endError reports whether all nodes have.
+// ended reports whether all nodes have.
 func (c *throttled) ended() bool {
 	for _, n := range c.nodes {
 		if n.Process.Signal(syscall.Signal(0)) == nil && !isZombie(n.Process.Pid) {

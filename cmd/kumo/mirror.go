@@ -19,20 +19,20 @@ import (
 	"kumo/internal/engine/seeds"
 )
 
-const mirrorLong = `Copy a site, or a part of it, into the folder DIR (default: mirrors/HOST), to be opened without
-a server.
+const mirrorLong = `Copy a site, or a part of it, into the folder DIR (default: mirrors/HOST), as files that open
+without a server.
 
-It crawls what lies in or below the URL's folder (--scope), with images, styles and whatever else pages are shown with,
-wherever that lies, as politely as kumo crawl does; then it makes files of it, as kumo export --to site does, and says
-which to open.
+kumo mirror crawls the URLs in and below the URL's folder (--scope), and the images, styles and
+other resources that the pages need, from any host, as politely as kumo crawl. Then it writes files
+like kumo export --to site, and prints which one to open.
 
-The same command again brings the copy up to date: pages that were asked for longer than an hour ago (--recrawl) are
-asked for again, servers say what has changed, new pages come, and what is gone goes. Ctrl-C ends it; the same command
-goes on.
+The same command updates the copy: pages requested more than an hour ago (--recrawl) are requested
+again, new pages are added, and removed pages are deleted. After Ctrl-C, the same command resumes.
 
-The crawl itself is in DIR/.kumo/crawl, with WARC files: kumo explain, kumo links and the others look into it.`
+The crawl itself is in DIR/.kumo/crawl, with WARC files; kumo explain, kumo links and other commands
+can read it.`
 
-// mirrorDefaults are settings that a mirror has unless it is told others.
+// mirrorDefaults are the defaults of settings for a mirror.
 var mirrorDefaults = []settings.Setting{
 	{Key: "embeds", Values: []string{"true"}}, {Key: "scope", Values: []string{"prefix"}},
 	{Key: "recrawl", Values: []string{"1h,1h,1h"}}}
@@ -41,11 +41,11 @@ func mirrorCommand() *cobra.Command {
 	o := &options{}
 	all := crawlFlags(o)
 	cmd := &cobra.Command{Use: "mirror [flags] URL [DIR]",
-		Short: "Copy a site into files that can be opened without a server",
+		Short: "Copy a site into files that open without a server",
 		Long:  mirrorLong,
 		Example: "  kumo mirror https://example.com/docs/\n  kumo mirror --contact https://me.example/bot " +
 			"https://example.com/ example\n  kumo mirror mirrors/example.com    # brings it up to date",
-		Args: between(1, 2, "name a URL and, if you like, a folder"),
+		Args: between(1, 2, "give a URL and, optionally, a folder"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.mirror(cmd.Context(), cmd.OutOrStdout(), all, args)
 		}}
@@ -54,7 +54,7 @@ func mirrorCommand() *cobra.Command {
 	return withSettingsHelp(cmd)
 }
 
-// mirror crawls and exports. What the crawl ends with is said when there are files.
+// mirror crawls and exports. It returns the error of the crawl after the files are written.
 func (o *options) mirror(ctx context.Context, out io.Writer, all *pflag.FlagSet, args []string) error {
 	args, dir, err := mirrorPlace(args)
 	if err != nil {
@@ -63,7 +63,7 @@ func (o *options) mirror(ctx context.Context, out io.Writer, all *pflag.FlagSet,
 	if err := o.resolveMirror(ctx, all, args, dir); err != nil {
 		return err
 	}
-	free, err := target.Open(dir, "site", "") // which refuses what is not a mirror's
+	free, err := target.Open(dir, "site", "") // refuses a folder that is not a mirror
 	if err != nil {
 		return err
 	}
@@ -86,8 +86,8 @@ func (o *options) mirror(ctx context.Context, out io.Writer, all *pflag.FlagSet,
 	return crawled
 }
 
-// mirrorPlace says what to crawl and where to, of a mirror's arguments: a URL and a folder, one of them if there is a
-// mirror.
+// mirrorPlace returns the URL to crawl and the folder of a mirror from its arguments: a URL and a folder, or only one
+// of them if the mirror exists.
 func mirrorPlace(args []string) (urls []string, dir string, err error) {
 	if len(args) == 1 {
 		if isMirror(args[0]) {

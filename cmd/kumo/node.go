@@ -32,29 +32,32 @@ import (
 	"kumo/internal/view/web"
 )
 
-const nodeLong = `Run one node of a crawl that several nodes share. It joins the others, waits for kumo start, crawls the hosts that are its own, and
-keeps what it finds in a folder like that of kumo crawl.
+const nodeLong = `Run one node of a crawl that several nodes share. It joins the others, waits for kumo start, crawls
+its own hosts, and stores pages in a folder like that of kumo crawl.
 
-The first node makes the cluster: with nothing but --crawl it serves other processes of this machine at ` +
-	defaultAddress + `. The others
-name it with --join. Between machines a secret is needed: kumo secret new.
+The first node creates the cluster: with only --crawl, it serves other processes of this machine at ` +
+	defaultAddress + `. The other
+nodes name it with --join. Between machines, a secret is required: kumo secret new.
 
-With --servers 3 (or 5) the crawl goes on, and loses no URL, if one (or two) of these machines are lost with their disks: the first three
-(or five) addresses in --join, the same on all nodes, are those of the nodes that run servers. Which ones do is fixed when the cluster is
-made. A server listens on two ports: that of --listen for nodes, and the next one for other servers. What was fetched lies on the disk of
-the node that fetched it.
+With --servers 3 (or 5), the crawl continues without losing URLs if one (or two) of these machines are
+lost with their disks. The first three (or five) addresses in --join, the same on all nodes, are the nodes
+that run servers. They are fixed when the cluster is created. A server listens on two ports: that of
+--listen for nodes, and the next one for other servers. Pages are on the disk of the node that fetched
+them.
 
-With -o s3://bucket/prefix (or hdfs://, file://) record files go to that place as they are closed, each life's below a name of its own,
-s3://bucket/prefix/NAME~LIFE, and the node's folder is --work. What is there survives the node's disk; pages whose records are not are
-fetched again by the others. docs/how-to/keep-pages-of-lost-nodes.md has more.
+With -o s3://bucket/prefix (or hdfs://, file://), record files are uploaded when they are closed, to a new
+path for each session, s3://bucket/prefix/NAME~LIFE; the node's folder is --work. Uploaded records survive
+the loss of the node's disk; other nodes fetch pages without uploaded records again. See
+docs/how-to/keep-pages-of-lost-nodes.md.
 
-With --strategy mesh no node runs a server, and any may be the first, or vanish: --join names any node that runs, and is not needed once a
-node has met others. A node listens on TCP and UDP at port 7070, or where --listen says.
+With --strategy mesh, no node runs a server, and any node may be the first, or disappear. --join names any
+running node; a node that has met others no longer needs it. A node listens on TCP and UDP at port 7070,
+or at --listen.
 
-Ctrl-C, or SIGTERM, lets the node hand over all it has to the others, and leave; but the one with the only server just ends, and the others
-wait until it is back. The second one ends it at once. After kill -9 or a power cut the
-same command goes on where it was, or, if the others have taken over by then, as a new node. kumo stop ends all nodes, which keep their
-place for the same commands again.`
+After Ctrl-C, or SIGTERM, the node hands its work over to the others, and leaves. A node with the only
+server just exits, and the others wait for its return. A second signal ends the node at once. After
+kill -9 or a power cut, the same command resumes; if the others have taken over, it starts as a new node.
+kumo stop stops all nodes, which keep their place for the same commands.`
 
 const nodeExample = `  kumo node --crawl news                                            # the first one on this machine; then, in other terminals:
   kumo node --crawl news --name b --join 127.0.0.1:7070
@@ -68,10 +71,10 @@ const nodeExample = `  kumo node --crawl news                                   
   kumo node --crawl commons --strategy mesh --secret-file s                       # the first; prints what others type:
   kumo node --crawl commons --strategy mesh --secret-file s --join 10.0.0.1:7070`
 
-// A noder is kumo node's flags.
+// A nodeRunner has the flags of kumo node, and runs a node.
 type nodeRunner struct {
 	clusterFlags
-	o          *options // those of a crawl that are a machine's
+	o          *options // the crawl settings that belong to a machine
 	given      *pflag.FlagSet
 	name       string
 	listen     string
@@ -81,20 +84,20 @@ type nodeRunner struct {
 	splitter   string
 	slots      int
 	out        string
-	onlyServer bool // it runs the only server
+	onlyServer bool // this node runs the only server
 	mesh       meshFlags
 	filters    filters
-	upload     atomic.Pointer[uploads.Upload] // of the last life; nil: none
+	upload     atomic.Pointer[uploads.Upload] // upload of the last session; nil without one
 	index      nodeIndex
 }
 
-// meshFlags are those of a node of a crawl without a centre.
+// meshFlags are the flags of a mesh node.
 type meshFlags struct {
 	backups   int
 	reach     string
 	noLAN     bool
 	lostAfter time.Duration
-	private   bool // also where other members want it, this node visits private addresses
+	private   bool // allow private addresses if other members ask for them
 }
 
 func nodeCommand() *cobra.Command {
@@ -107,29 +110,29 @@ func nodeCommand() *cobra.Command {
 		}}
 	f := cmd.Flags()
 	n.bind(f, "join the crawl at these `ADDR`esses, HOST:PORT, of nodes that run servers; "+
-		"with mesh, of any, also /dns4/… multiaddresses")
-	f.StringVar(&n.name, "name", "", "the node's `NAME`, unlike those of the others: letters, digits, - and _ "+
+		"with mesh, of any node, also /dns4/… multiaddresses")
+	f.StringVar(&n.name, "name", "", "the node's `NAME`, unique in the crawl: letters, digits, - and _ "+
 		"(default: this machine's)")
 	f.StringVar(&n.listen, "listen", "", "run a server at `ADDR`, as others reach it, if it is one of the cluster's "+
 		"(default without --join: "+defaultAddress+"); with mesh, listen there (default: port 7070, or any where that "+
 		"is taken)")
 	f.IntVar(&n.servers, "servers", 0, "the first `N` addresses in --join are those of all servers: 1, 3 or 5")
-	f.Var(setting.Choice(&n.preset, cluster.Presets()), "preset", "how far the nodes are from each other; the same on all")
+	f.Var(setting.Choice(&n.preset, cluster.Presets()), "preset", "network between the nodes; the same on all")
 	f.Var(
 		setting.Choice(&n.place, cluster.Strategies()),
 		"strategy",
-		"how hosts are shared among the nodes, the same on all: "+
-			"by a hash (shard), by who reaches them (hub), by how long nodes are predicted to take (balance), or by a hash and "+
-			"without any server (mesh)",
+		"strategy for sharing hosts, the same on all nodes: "+
+			"by a hash (shard), by reachability (hub), by predicted time (balance), or by a hash and "+
+			"without servers (mesh)",
 	)
 	f.Var(
 		setting.Choice(&n.splitter, cluster.Splitters()),
 		"splitter",
-		"with balance: how what waits is split: all end together "+
+		"with balance: how to split pending URLs: finish together "+
 			"(exact), by particle swarm (swarm), evenly (even), by a hash (hash); the same on all (default exact)",
 	)
 	f.IntVar(&n.slots, "slots", cluster.DefaultSlots, "plan for at most `M` nodes; the same on all")
-	f.IntVar(&n.mesh.backups, "backups", cluster.DefaultBackups, "with mesh: `N` nodes remember the URLs of each host; "+
+	f.IntVar(&n.mesh.backups, "backups", cluster.DefaultBackups, "with mesh: `N` nodes store each host's known URLs; "+
 		"the same on all")
 	f.Var(
 		setting.Choice(&n.mesh.reach, cluster.Reaches()),
@@ -137,14 +140,14 @@ func nodeCommand() *cobra.Command {
 		"with mesh: whether other nodes can connect to this one; "+
 			"auto asks them",
 	)
-	f.BoolVar(&n.mesh.noLAN, "no-lan", false, "with mesh: do not look for nodes in the local network")
-	durationVar(f, &n.mesh.lostAfter, "lost-after", cluster.DefaultLostAfter, "with mesh and a place: a node that is "+
-		"missed for so long counts as lost with its disk, and what it had fetched and not brought to its place is "+
+	f.BoolVar(&n.mesh.noLAN, "no-lan", false, "with mesh: do not search the local network for nodes")
+	durationVar(f, &n.mesh.lostAfter, "lost-after", cluster.DefaultLostAfter, "with mesh and a storage location: a node "+
+		"absent for this long counts as lost with its disk, and pages that it had not uploaded are "+
 		"fetched again")
 	f.BoolVar(&n.mesh.private, "allow-private", false, "with mesh and a secret: visit private, loopback and link-local "+
-		"addresses if the crawl's seeds or settings say so")
+		"addresses if the crawl's seeds or settings require it")
 	f.StringVarP(&n.out, "out", "o", "", "the node's folder (default: crawls/CRAWL, or crawls/CRAWL-NAME with "+
-		"--name); or a `PLACE` below which its record files go, as s3://bucket/prefix")
+		"--name); or a `PLACE` to upload record files to, such as s3://bucket/prefix")
 	borrow(f, crawlFlags(n.o), ofScope(setting.Node))
 	f.SortFlags = false
 	return withSettingsHelp(cmd)
@@ -155,10 +158,10 @@ func (n *nodeRunner) run(ctx context.Context, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	n.o.Job.Name = n.crawl + ", node " + n.name // as the view has it
+	n.o.Job.Name = n.crawl + ", node " + n.name // title of the progress display
 	show := n.o.newShow(os.Stderr)
 	if show.live != nil {
-		show.live.Hint("Ctrl-C leaves the others to it; kumo stop ends all")
+		show.live.Hint("Ctrl-C hands this node's work to the others; kumo stop ends all")
 	}
 	j := &job.Job{Name: n.crawl, Dir: n.out, Listener: show.listener(),
 		Warn: func(err error) { show.log.Warn(err.Error()) }}
@@ -185,7 +188,7 @@ func (n *nodeRunner) run(ctx context.Context, out io.Writer) (err error) {
 	if n.place == "mesh" {
 		listenMesh(&opts)
 	}
-	if err := n.checkPlace(ctx, show); err != nil { // before there is a folder
+	if err := n.checkPlace(ctx, show); err != nil { // before a folder is created
 		return err
 	}
 	page, err := crawlUI(n.o.UI).listen()
@@ -220,14 +223,14 @@ func (n *nodeRunner) run(ctx context.Context, out io.Writer) (err error) {
 			printUploads(out, up.Status())
 		}
 		if again := refetched(one); again > 0 {
-			fmt.Fprintf(out, "  %-9s %s of nodes that were lost: their records had not reached the place\n", "again",
+			fmt.Fprintf(out, "  %-9s %s of lost nodes: their records had not reached the place\n", "again",
 				stats.Count(again, "pages"))
 		}
 	}
 	return n.advise(n.endError(err, show))
 }
 
-// lateJoin is after how long a node that waits for others says what could be wrong.
+// lateJoin is the time after which a node that waits for others logs possible reasons.
 const lateJoin = 5 * time.Second
 
 func hint(o *cluster.NodeOptions) string {
@@ -235,7 +238,7 @@ func hint(o *cluster.NodeOptions) string {
 	case o.Strategy == "mesh":
 		return meshHint(o)
 	case o.NATS != "":
-		return "not joined yet: check the URL in --nats, and that it is reached from here"
+		return "not joined yet: check the URL in --nats, and that this machine can reach it"
 	case len(o.Servers) > 1:
 		return fmt.Sprintf("not joined yet: a majority of the servers %s must run and reach each other, on the ports "+
 			"named and the next ones", strings.Join(o.Servers, ", "))
@@ -259,7 +262,7 @@ func (n *nodeRunner) resolve() (o cluster.NodeOptions, err error) {
 		return o, err
 	}
 	if node.CrawlWord(n.name) != n.name {
-		return o, usagef("--name %q: letters, digits, - and _ are wanted", n.name)
+		return o, usagef("--name %q: use only letters, digits, - and _", n.name)
 	}
 	if n.splitter != "" && n.place != "balance" {
 		return o, usagef("--splitter is for --strategy balance, and this is %s", n.place)
@@ -274,7 +277,7 @@ func (n *nodeRunner) resolve() (o cluster.NodeOptions, err error) {
 		Strategy: n.place, Splitter: n.splitter, Slots: n.slots}
 	switch {
 	case n.nats != "" && len(n.join)+len(n.listen) > 0:
-		return o, usagef("with --nats no node runs a server: leave --listen and --join out")
+		return o, usagef("with --nats no node runs a server: remove --listen and --join")
 	case n.nats != "":
 		o.Replicas = n.servers
 	default:
@@ -286,8 +289,8 @@ func (n *nodeRunner) resolve() (o cluster.NodeOptions, err error) {
 	return o, n.checkRest()
 }
 
-// checkRest refuses a folder of another crawl, and flags of the machine that are wrong: now, and not when the crawl is
-// started.
+// checkRest rejects the folder of another crawl and invalid settings of the machine at once, rather than when the crawl
+// is started.
 func (n *nodeRunner) checkRest() error {
 	if err := n.checkFolder(); err != nil {
 		return err
@@ -310,7 +313,7 @@ func (n *nodeRunner) resolveNames() {
 	}
 }
 
-// checkFolder refuses a folder of another crawl.
+// checkFolder rejects the folder of another crawl.
 func (n *nodeRunner) checkFolder() error {
 	saved, err := folder.ReadSettings(n.out)
 	if err != nil {
@@ -332,18 +335,18 @@ func (n *nodeRunner) printStart(show *console, o *cluster.NodeOptions) {
 	n.onlyServer = serves && len(o.Servers) == 1
 	switch {
 	case o.NATS != "" && o.Replicas < 3:
-		show.log.Info("what the nodes know is kept in one copy by that NATS: if its disk is lost, so is the crawl; " +
+		show.log.Info("the NATS server keeps the cluster's data in one copy: if its disk is lost, so is the crawl; " +
 			"--servers 3 keeps it on three of its servers")
 	case n.onlyServer:
-		show.log.Info("this is the cluster's only server: if its disk is lost, the crawl cannot go on, and URLs that wait " +
-			"on other nodes, too, have to be found again; " +
-			"with --servers 3 one of three disks may be lost without a URL")
+		show.log.Info("this is the cluster's only server: if its disk is lost, the crawl cannot resume, and pending URLs " +
+			"on all nodes have to be found again; " +
+			"with --servers 3, one of three disks can be lost without losing a URL")
 	case !serves && n.listen != "" && o.NATS == "":
-		show.log.Info("this node runs no server: --listen is none of the cluster's servers'", "listen", n.listen, "servers",
+		show.log.Info("this node runs no server: --listen is not a server address of the cluster", "listen", n.listen, "servers",
 			strings.Join(o.Servers, ","))
 	}
 	if n.o.place == "" {
-		show.log.Info("what this node fetches lies in its folder alone: copy warc/ to a safe place, now and then, or "+
+		show.log.Info("pages fetched by this node are only in its folder: back up warc/ regularly, or "+
 			"start it with -o PLACE", "folder", n.out)
 	}
 	args := []any{"crawl", n.crawl, "node", n.name, "strategy", n.place, "preset", n.preset}
@@ -353,7 +356,7 @@ func (n *nodeRunner) printStart(show *console, o *cluster.NodeOptions) {
 	show.log.Info("joining", args...)
 }
 
-// runCrawl takes part in the crawl, with the view and the metrics beside it. It leaves when ctx ends.
+// runCrawl takes part in the crawl, with progress display and metrics. When ctx ends, the node leaves.
 func (n *nodeRunner) runCrawl(ctx context.Context, one cluster.Node, show *console, page *uiPage) (report *stats.Report,
 	err error) {
 	g := errgroup.Group{}
@@ -371,11 +374,11 @@ func (n *nodeRunner) runCrawl(ctx context.Context, one cluster.Node, show *conso
 	defer cut()
 	leave := context.AfterFunc(ctx, func() {
 		if n.onlyServer {
-			show.log.Info("ending: the other nodes, if there are any, wait for this one's server; kumo stop ends them all")
+			show.log.Info("ending: the other nodes, if any, wait for this node's server; kumo stop ends them all")
 			cut()
 			return
 		}
-		show.log.Info("leaving: what this node has is handed over to the others; a second signal ends it at once, and " +
+		show.log.Info("leaving: handing this node's work over to the others; a second signal ends it at once, and " +
 			"keeps its place")
 		one.Leave()
 		if !n.waitHandover(beside, one) {
@@ -422,11 +425,11 @@ func (n *nodeRunner) runCrawl(ctx context.Context, one cluster.Node, show *conso
 	return report, errors.Join(err, g.Wait())
 }
 
-// leavePatience is how long a node that leaves waits for a cluster in which it holds no lease any more.
+// leavePatience is how long a leaving node without a lease waits for the cluster.
 const leavePatience = 15 * time.Second
 
-// waitHandover waits for a node that leaves until ctx ends. It returns false if the node can do nothing for that: the
-// servers are away.
+// waitHandover waits for a leaving node until ctx ends. It returns false if the node has held no lease for
+// leavePatience, because the servers are unreachable.
 func (n *nodeRunner) waitHandover(ctx context.Context, one cluster.Node) bool {
 	since := time.Now()
 	for now := range wait.Every(ctx, time.Second) {
@@ -439,7 +442,7 @@ func (n *nodeRunner) waitHandover(ctx context.Context, one cluster.Node) bool {
 	return true
 }
 
-// endError says why the node has ended, and which of the reasons is none to worry about.
+// endError logs why the node has ended. It returns nil if the reason is not an error.
 func (n *nodeRunner) endError(err error, show *console) error {
 	if u, waits := errors.AsType[*session.IncompleteUpload](err); waits {
 		return withPlace(n.endError(u.RunErr, show), adviseUploads(u.UploadErr))
@@ -448,17 +451,17 @@ func (n *nodeRunner) endError(err error, show *console) error {
 	case err == nil:
 		show.log.Info("the crawl is done")
 	case errors.Is(err, policy.ErrLimit):
-		show.log.Info("the crawl has the pages it was to have: the same command, and kumo start with a higher --limit, go on")
+		show.log.Info("the crawl has reached its --limit: the same command, and kumo start with a higher --limit, resume it")
 	case errors.Is(err, node.ErrStopped):
-		show.log.Info("stopped: the same command, and kumo start, go on")
+		show.log.Info("stopped: the same command, and kumo start, resume it")
 		return nil
 	case errors.Is(err, node.ErrLeft):
-		show.log.Info("left: the other nodes, if there are any, have what this one had to do; its records stay where "+
+		show.log.Info("left: the other nodes, if any, have taken over this node's work; its records stay where "+
 			"they are",
 			"folder", n.out, "place", n.o.place)
 		return nil
 	case errors.Is(err, context.Canceled):
-		show.log.Info("ended: the same command goes on")
+		show.log.Info("ended: the same command resumes")
 		return nil
 	}
 	return err

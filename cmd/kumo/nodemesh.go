@@ -11,21 +11,21 @@ import (
 	"kumo/internal/app/wire/cluster"
 )
 
-// meshOnly and serverOnly are flags of kumo node that have no meaning with the other kind of strategy.
+// meshOnly and serverOnly are flags of kumo node that apply only to mesh, or only to the other strategies.
 var (
 	meshOnly   = []string{"backups", "reach", "no-lan", "lost-after", "allow-private"}
 	serverOnly = map[string]string{
 		"servers": "no node runs a server",
 		"nats":    "no server is needed",
-		"slots":   "there may be any number of nodes",
-		"preset":  "nodes find out how far they are from each other",
+		"slots":   "the number of nodes is not limited",
+		"preset":  "nodes measure the network themselves",
 	}
 )
 
-// minLostAfter is the least after which a node may count as lost.
+// minLostAfter is the minimum of --lost-after.
 const minLostAfter = 10 * time.Second
 
-// checkNoMesh refuses flags that only a node of a crawl without a centre has.
+// checkNoMesh rejects flags that need strategy mesh.
 func (n *nodeRunner) checkNoMesh() error {
 	for _, name := range meshOnly {
 		if n.given.Changed(name) {
@@ -38,14 +38,14 @@ func (n *nodeRunner) checkNoMesh() error {
 func (n *nodeRunner) resolveMesh() (o cluster.NodeOptions, err error) {
 	for name, why := range serverOnly {
 		if n.given.Changed(name) {
-			return o, usagef("--%s: with --strategy mesh %s: leave it out", name, why)
+			return o, usagef("--%s: with --strategy mesh %s: remove it", name, why)
 		}
 	}
 	if n.mesh.backups < 1 || n.mesh.backups > cluster.MaxBackups {
 		return o, usagef("--backups is %d: 1 to %d are possible", n.mesh.backups, cluster.MaxBackups)
 	}
 	if n.mesh.lostAfter < minLostAfter {
-		return o, usagef("--lost-after is %v: %v is the least, as a node that starts again is away for a while",
+		return o, usagef("--lost-after is %v: the minimum is %v, because a restarting node is away for a while",
 			n.mesh.lostAfter, minLostAfter)
 	}
 	o = cluster.NodeOptions{Name: n.name, Listen: n.listen, Join: n.join, Strategy: n.place, Backups: n.mesh.backups,
@@ -53,15 +53,16 @@ func (n *nodeRunner) resolveMesh() (o cluster.NodeOptions, err error) {
 	return o, n.checkRest()
 }
 
-// blockPrivate keeps a node from private addresses that only other members of a mesh ask for: seeds and settings may come
-// from any of them, and this node's network is not theirs. Without a secret all nodes are on this machine.
+// blockPrivate keeps a node from private addresses that only other members of a mesh ask for: any member may send seeds
+// and settings, and this node's network is not theirs. Without a secret, all nodes are on this machine, and it does
+// nothing.
 func (n *nodeRunner) blockPrivate(j *job.Job, o *cluster.NodeOptions) {
 	if n.place == "mesh" && !o.Secret.IsZero() && !n.mesh.private {
 		j.Fetch.AllowPrivate, j.Fetch.OnlyPublic = false, true
 	}
 }
 
-// listenMesh chooses where a node listens that was not told: at the usual port, or where that is taken at any.
+// listenMesh chooses the default listen address: the usual port, or any port if that is taken.
 func listenMesh(o *cluster.NodeOptions) {
 	if o.Listen != "" {
 		return
@@ -76,19 +77,19 @@ func listenMesh(o *cluster.NodeOptions) {
 		o.Listen = net.JoinHostPort(host, "0")
 		return
 	}
-	_ = l.Close() // it was there to see whether it can be
+	_ = l.Close() // opened only to test whether the port is free
 }
 
 func meshHint(o *cluster.NodeOptions) string {
 	if len(o.Join) == 0 {
-		return "no other node was found yet: name one with --join if there are some"
+		return "no other node found yet: if there are some, name one with --join"
 	}
 	return fmt.Sprintf("not joined yet: check that a node runs at %s, the address, the secret, and the firewall (TCP and "+
 		"UDP)", strings.Join(o.Join, ", "))
 }
 
 func (n *nodeRunner) printMesh(show *console) {
-	show.log.Info("what this node fetches lies in its folder alone: copy warc/ to a safe place, now and then", "folder",
+	show.log.Info("pages fetched by this node are only in its folder: back up warc/ regularly", "folder",
 		n.out)
 	show.log.Info("joining", "crawl", n.crawl, "node", n.name, "strategy", n.place)
 }
@@ -101,6 +102,6 @@ func (n *nodeRunner) printJoin(w io.Writer, addrs []string) {
 	if n.secretFile != "" {
 		line += " --secret-file " + n.secretFile
 	}
-	fmt.Fprintf(w, "others join with, from a machine that reaches one of these addresses:\n  %s --join %s\n", line,
+	fmt.Fprintf(w, "to join, from a machine that reaches one of these addresses:\n  %s --join %s\n", line,
 		strings.Join(addrs, ","))
 }

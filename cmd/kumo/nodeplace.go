@@ -15,9 +15,9 @@ import (
 	"kumo/internal/base/advice"
 )
 
-// A node whose record files are brought to a place.
+// Uploads of a node's record files to a storage location.
 
-// resolvePlace finds out whether --out is a place, or the node's folder.
+// resolvePlace decides whether --out is a storage location or the node's folder.
 func (n *nodeRunner) resolvePlace() error {
 	if err := checkPlace(n.out); err != nil {
 		return err
@@ -27,13 +27,13 @@ func (n *nodeRunner) resolvePlace() error {
 		return checkFolder("--work", n.out)
 	}
 	if n.o.Work != "" {
-		return usagef("--work is the folder of a node whose files go to a place: name that with --out, as " +
-			"s3://bucket/prefix, or only the folder with --out")
+		return usagef("--work is for a node whose files are uploaded: give --out a storage location, such as " +
+			"s3://bucket/prefix, or give only the folder with --out")
 	}
 	return checkFolder("--out", n.out)
 }
 
-// findPlace is the place that the folder knows, where no other one was named.
+// findPlace uses the storage location saved in the folder, if none is given.
 func (n *nodeRunner) findPlace() error {
 	if n.o.place == "" {
 		of, err := uploads.PlaceOf(n.out)
@@ -45,19 +45,20 @@ func (n *nodeRunner) findPlace() error {
 		}
 	}
 	if n.o.place == "" && !n.o.KeepLocal {
-		return usagef("--keep-local=false removes what a place has: name one with --out, as s3://bucket/prefix")
+		return usagef("--keep-local=false needs a storage location: name one with --out, such as s3://bucket/prefix")
 	}
 	return nil
 }
 
-// checkPlace refuses a place that cannot be opened, now or later. One that cannot be reached at present is said.
+// checkPlace rejects a storage location that can never be opened. If it cannot be reached at present, it logs a
+// warning.
 func (n *nodeRunner) checkPlace(ctx context.Context, show *console) error {
 	if n.o.place == "" {
 		return nil
 	}
 	late, err := uploads.Check(ctx, n.o.place)
 	if late != nil {
-		show.log.Warn("the place of this node's record files cannot be reached at present: they wait in its folder", "place",
+		show.log.Warn("the storage location cannot be reached at present: record files stay in this node's folder", "place",
 			n.o.place, "why", late)
 	}
 	if err == nil || advice.IsUsage(err) || ctx.Err() != nil {
@@ -66,11 +67,11 @@ func (n *nodeRunner) checkPlace(ctx context.Context, show *console) error {
 	if of, linkErr := uploads.PlaceOf(n.out); of == "" || linkErr != nil {
 		return errors.Join(err, linkErr)
 	}
-	show.log.Warn("the place of this node's record files cannot be opened at present", "place", n.o.place, "why", err)
+	show.log.Warn("the storage location cannot be opened at present", "place", n.o.place, "why", err)
 	return nil
 }
 
-// uploaderFactory is what brings the files of each of the node's lives to the place; nil without one.
+// uploaderFactory returns a function that creates the uploader of each session; nil without a storage location.
 func (n *nodeRunner) uploaderFactory(show *console) session.NewUploader {
 	if n.o.place == "" {
 		return nil
@@ -85,7 +86,7 @@ func (n *nodeRunner) uploaderFactory(show *console) session.NewUploader {
 	}
 	return func(ctx context.Context, j *job.Job, life string) (session.Uploader, error) {
 		at, earlier := uploads.Child(n.o.place, life), j.Dir != n.out
-		if earlier { // it goes where the rest of it is
+		if earlier { // upload it to the location of the rest
 			var err error
 			if at, err = uploads.PlaceOf(j.Dir); err != nil {
 				return nil, err
@@ -94,7 +95,7 @@ func (n *nodeRunner) uploaderFactory(show *console) session.NewUploader {
 		up, err := uploads.New(ctx, j, uploads.Config{Place: at, KeepLocal: n.o.KeepLocal, Wait: n.o.PlaceWait,
 			Failed: show.logPlaceFailed, Works: show.logPlaceRecovered,
 			Cut: func(c upload.TrimStats) {
-				show.log.Info("the state of this node is in the place, and the servers keep less of its journal", "checkpoints",
+				show.log.Info("this node's state is uploaded, so the servers keep less of its journal", "checkpoints",
 					c.States, "bytes_brought", c.Bytes, "bytes_of_journal_dropped", c.Log)
 			}})
 		if err != nil {
@@ -108,7 +109,7 @@ func (n *nodeRunner) uploaderFactory(show *console) session.NewUploader {
 	}
 }
 
-// refetched is how many pages of dead nodes are fetched again, as this one has found.
+// refetched returns how many pages of dead nodes this node has scheduled to be fetched again.
 func refetched(one cluster.Node) int64 {
 	if n, is := one.(interface{ Refetched() int64 }); is {
 		return n.Refetched()

@@ -31,7 +31,7 @@ func TestAPlaceThatIsDownWhenANodeStarts(t *testing.T) {
 	if err := n.checkPlace(t.Context(), show); err != nil {
 		t.Errorf("a new node ends with %v", err)
 	}
-	if !strings.Contains(said.String(), "cannot be reached at present: they wait in its folder") {
+	if !strings.Contains(said.String(), "cannot be reached at present: record files stay") {
 		t.Errorf("it has said %q", said.String())
 	}
 	bucket := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

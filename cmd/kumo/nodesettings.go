@@ -14,10 +14,10 @@ import (
 	"kumo/internal/base/settings"
 )
 
-// A crawl of several nodes has the settings of kumo crawl, in two hands. What is crawled, and how politely, is the same
-// for all nodes: kumo start puts it into the crawl's record, by the keys of a configuration file, and the nodes take it
-// from there. What one machine can bear, and where it reaches the web from, is told to kumo node, and so are secrets:
-// they are not to lie in the registry.
+// A crawl of several nodes has the settings of kumo crawl, in two parts. Settings of what is crawled, and how politely,
+// are the same for all nodes: kumo start writes them to the crawl's record, with the keys of a configuration file, and
+// the nodes read them there. Settings of a machine, such as memory and proxies, and secrets are flags of kumo node:
+// secrets must not be in the registry.
 
 func ofScope(scope setting.Scope) []string {
 	return setting.Keys(func(s *setting.Setting) bool { return s.Scope == scope })
@@ -34,7 +34,7 @@ func borrow(to, from *pflag.FlagSet, names []string) {
 	}
 }
 
-// readStart reads what kumo start was told: flags, then the --config file; and the seeds.
+// readStart reads the settings of kumo start: flags, then the --config file; and the seeds.
 func (o *options) readStart(ctx context.Context, all *pflag.FlagSet, args []string) error {
 	err := o.read(ctx, all, args, func(s settings.Setting) error {
 		if s.Key != setting.SeedsKey && s.Key != setting.FilesKey && all.Lookup(s.Key) != nil &&
@@ -47,7 +47,7 @@ func (o *options) readStart(ctx context.Context, all *pflag.FlagSet, args []stri
 		return err
 	}
 	if o.Job.Frontier.Slices > 1 && o.Job.Crawl.PagesPerHost > 0 {
-		return usagef("--max-pages-per-host does not go with --slices in a crawl of several nodes: none of them knows " +
+		return usagef("--max-pages-per-host cannot be combined with --slices in a crawl of several nodes: no node knows " +
 			"how many pages of a host the others have")
 	}
 	if err := o.Job.CheckSlices(); err != nil {
@@ -62,22 +62,26 @@ func (o *options) readStart(ctx context.Context, all *pflag.FlagSet, args []stri
 
 func notShared(key, source string) error {
 	if hasScope(key, setting.Node) {
-		return usagef("%s: %q speaks of one machine: give --%s to kumo node", source, key, key)
+		return usagef("%s: %q is a setting of one machine: give --%s to kumo node", source, key, key)
 	}
-	return usagef("%s: %q is for a crawl of one node alone", source, key)
+	return usagef("%s: %q is only for a crawl on one machine", source, key)
 }
 
-// sharedSettings are the settings that all nodes must have, whether the user has given them or not.
+// sharedSettings returns the settings that all nodes share, including defaults.
 func (o *options) sharedSettings(all *pflag.FlagSet) []settings.Setting {
 	return slices.DeleteFunc(o.settings(), func(s settings.Setting) bool { return !hasScope(s.Key, setting.Crawl) })
 }
 
-// changes are the settings with which a crawl goes on that has been stopped. Flags by which it would become another
-// crawl are refused.
-func (o *options) changedSettings(all *pflag.FlagSet, crawl string, was map[string][]string) (changed []settings.Setting,
+// changedSettings returns the settings that change when a stopped crawl resumes. It rejects flags that the crawl cannot
+// change.
+func (o *options) changedSettings(
+	all *pflag.FlagSet,
+	crawl string,
+	was map[string][]string,
+) (changed []settings.Setting,
 	err error) {
 	shared := o.sharedSettings(all)
-	for _, key := range settable() { // taken back by an empty value
+	for _, key := range settable() { // removed by an empty value
 		if all.Lookup(key).Changed && !slices.ContainsFunc(shared, func(s settings.Setting) bool { return s.Key == key }) {
 			shared = append(shared, settings.Setting{Key: key})
 		}
@@ -91,24 +95,24 @@ func (o *options) changedSettings(all *pflag.FlagSet, crawl string, was map[stri
 			continue
 		}
 		if !s.Equal(settings.Setting{Key: s.Key, Values: was[s.Key]}) {
-			return nil, usagef("the crawl %q was started %s, and what its nodes share does not change: leave --%s out, or "+
-				"begin another crawl",
+			return nil, usagef("the crawl %q was started %s, and this setting cannot change: remove --%s, or "+
+				"start another crawl",
 				crawl, flagText(s.Key, was[s.Key]), s.Key)
 		}
 	}
 	return withAgent(changed, was), checkManners(changed, was)
 }
 
-// checkManners says why a crawl cannot go on with some settings changed: those that it was started with allow no
-// others.
+// checkManners returns an error if the changed settings are not valid together with the settings that the crawl was
+// started with.
 func checkManners(changed []settings.Setting, was map[string][]string) error {
 	o := &options{}
 	all := crawlFlags(o)
-	for _, s := range slices.Concat(changed, settings.FromMap(was)) { // of a key the first counts
+	for _, s := range slices.Concat(changed, settings.FromMap(was)) { // the first value of a key counts
 		switch {
 		case !slices.Contains([]string{job.SlicesKey, "per-host", "delay"}, s.Key):
 		case len(s.Values) == 0:
-			all.Lookup(s.Key).Changed = true // as by default
+			all.Lookup(s.Key).Changed = true // use the default
 		default:
 			if err := setFlag(all, s); err != nil {
 				return err
@@ -125,7 +129,7 @@ func flagText(key string, values []string) string {
 	return fmt.Sprintf("with --%s %s", key, strings.Join(values, ","))
 }
 
-// resolveNode makes of a node's flags and of the settings that all nodes share the job of this node.
+// resolveNode builds the node's job from its flags and the settings that all nodes share.
 func (o *options) resolveNode(given *pflag.FlagSet, j *job.Job, settings []settings.Setting) error {
 	mine := &options{}
 	all := crawlFlags(mine)
@@ -140,7 +144,7 @@ func (o *options) resolveNode(given *pflag.FlagSet, j *job.Job, settings []setti
 	}
 	const source = "the settings of the crawl"
 	if err := mine.apply(all, settings, source); err != nil {
-		return advice.With(err, fmt.Sprintf("the crawl was started by another version of kumo, and this is %s: use the "+
+		return advice.With(err, fmt.Sprintf("the crawl was started by another version of kumo than this one, %s: use the "+
 			"same on all machines", job.Version))
 	}
 	if err := mine.finish(); err != nil {
@@ -148,7 +152,7 @@ func (o *options) resolveNode(given *pflag.FlagSet, j *job.Job, settings []setti
 	}
 	mine.Job.Name, mine.Job.Dir, mine.Job.Listener, mine.Job.Warn = j.Name, j.Dir, j.Listener, j.Warn
 	mine.Job.Upload = j.Upload
-	mine.Job.Crawl.Pages = 0 // all nodes together are counted
+	mine.Job.Crawl.Pages = 0 // all nodes together count the pages
 	mine.Job.Settings = mine.settings()
 	*j = mine.Job
 	return nil

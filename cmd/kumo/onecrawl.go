@@ -7,10 +7,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Commands that look at one crawl name its folder as an argument, or by --out where arguments are something else. These
-// two let whoever remembers one way use it with the others, too.
+// Commands that inspect one crawl take its folder as an argument, or with --out if they have other arguments. The
+// following functions make both forms work for all of them.
 
-var oneFolder = between(1, 1, "which crawl? name its folder, and one")
+var oneFolder = between(1, 1, "which crawl? name its folder, and only one")
 
 func oneFolderAtMost(_ *cobra.Command, args []string) error {
 	if len(args) > 1 {
@@ -19,7 +19,7 @@ func oneFolderAtMost(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// between requires a number of arguments from least to most. Otherwise wanted is the usage error.
+// between requires a number of arguments from least to most. Otherwise, the error is wanted.
 func between(least, most int, wanted string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) < least || len(args) > most {
@@ -29,15 +29,15 @@ func between(least, most int, wanted string) cobra.PositionalArgs {
 	}
 }
 
-// orOut lets --out stand for the first argument of a command, which is a crawl's folder.
+// orOut lets --out replace the first argument of a command, a crawl's folder.
 func orOut(cmd *cobra.Command) *cobra.Command {
 	var dir string
-	cmd.Flags().StringVarP(&dir, "out", "o", "", "the crawl's `FOLDER`, in place of the argument")
+	cmd.Flags().StringVarP(&dir, "out", "o", "", "the crawl's `FOLDER`, instead of the argument")
 	check, run := cmd.Args, cmd.RunE
 	var all []string
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		all = args
-		if len(args) == 0 { // the environment is read later, and what is typed wins
+		if len(args) == 0 { // the environment is applied later; the command line takes precedence
 			dir = cmp.Or(dir, os.Getenv(variable("out")))
 		}
 		if dir != "" {
@@ -49,7 +49,7 @@ func orOut(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// orArgument lets the only argument of a command stand for --out.
+// orArgument lets the only argument of a command replace --out.
 func orArgument(cmd *cobra.Command) *cobra.Command {
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		switch out := cmd.Flags().Lookup("out"); {

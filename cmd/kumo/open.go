@@ -15,9 +15,10 @@ import (
 	"kumo/internal/base/advice"
 )
 
-const openLong = `Print the URL of the web page of a crawl, as kumo crawl --ui, kumo node --ui or kumo serve serves it, with its token, and open
-it in a browser: on a terminal, where there is one. Whoever has that URL can read the crawl, and steer it. The browser keeps the token in a cookie
-when it has opened the URL once. FOLDER is the crawl's, or the first one that kumo serve was given; --crawl names a crawl of several nodes.`
+const openLong = `Print the URL of a crawl's web page, with its token. Web pages are served by kumo crawl --ui, kumo
+node --ui and kumo serve. On a terminal with a desktop, also open the URL in a browser. Everyone who
+has that URL can read and control the crawl. The browser then keeps the token in a cookie. FOLDER is
+the crawl's, or the first folder of kumo serve; --crawl names a crawl of several nodes.`
 
 func openCommand() *cobra.Command {
 	var dir, crawl string
@@ -46,17 +47,17 @@ func openCommand() *cobra.Command {
 			}
 			if isTerminal(out) {
 				if err := openBrowser(n.link(), at); err != nil {
-					fmt.Fprintln(cmd.ErrOrStderr(), "open the URL in a browser: none was started:", err)
+					fmt.Fprintln(cmd.ErrOrStderr(), "no browser could be started:", err)
 				}
 			}
 			return nil
 		}}
-	cmd.Flags().StringVarP(&dir, "out", "o", "", "the crawl's `FOLDER`, in place of the argument")
+	cmd.Flags().StringVarP(&dir, "out", "o", "", "the crawl's `FOLDER`, instead of the argument")
 	cmd.Flags().StringVar(&crawl, "crawl", "", "the `NAME` of a crawl of several nodes, served on this machine")
 	return orArgument(cmd)
 }
 
-// findPage returns the note of the page of a folder or place, and the folder that has it.
+// findPage returns the record of the web page of a folder or storage location, and the folder that contains the record.
 func findPage(dir string) (n uiRecord, at string, err error) {
 	n, err = readUIRecord(dir)
 	if err == nil && n.URL != "" {
@@ -79,14 +80,14 @@ func findPage(dir string) (n uiRecord, at string, err error) {
 	)
 }
 
-// findClusterPage returns the note of a page that shows a crawl of several nodes: that of kumo serve --crawl, or that of
-// a node in its usual folder.
+// findClusterPage returns the record of a web page of a crawl of several nodes: that of kumo serve --crawl, or that of
+// a node in its default folder.
 func findClusterPage(crawl string) (n uiRecord, at string, err error) {
 	dirs := []string{folder.DefaultDir(crawl)}
 	if spare := userDir(clusterKey(crawl)); spare != "" {
 		dirs = append([]string{spare}, dirs...)
 	}
-	more, err := filepath.Glob(folder.DefaultDir(crawl) + "-*") // a crawl's name has no meta characters
+	more, err := filepath.Glob(folder.DefaultDir(crawl) + "-*") // a crawl's name contains no wildcards
 	if err != nil {
 		return n, "", err
 	}
@@ -102,8 +103,8 @@ func findClusterPage(crawl string) (n uiRecord, at string, err error) {
 	)
 }
 
-// openBrowser opens a URL in the user's browser, if there is one. Other users see the arguments of programs: so what is
-// opened is a file of this user's that leads to the URL.
+// openBrowser opens a URL in the user's browser, if there is one. Other users can see the arguments of programs, so it
+// passes a private file that redirects to the URL.
 func openBrowser(link, dir string) error {
 	name := filepath.Join(dir, folder.OpenName)
 	command := browserCommand(runtime.GOOS, os.Getenv, name)
@@ -111,7 +112,7 @@ func openBrowser(link, dir string) error {
 		return nil
 	}
 	if _, err := exec.LookPath(command[0]); err != nil {
-		return nil // there is no desktop
+		return nil // no desktop
 	}
 	if err := writeOpenPage(name, link); err != nil {
 		return err
@@ -124,7 +125,7 @@ func writeOpenPage(name, link string) error {
 		"<a href=\"%[1]s\">kumo</a>\n", html.EscapeString(link)))
 }
 
-// browserCommand is what opens a file in the browser; nil where there is no desktop.
+// browserCommand returns the command that opens a file in the browser; nil without a desktop.
 func browserCommand(system string, env func(string) string, name string) []string {
 	abs, err := filepath.Abs(name)
 	switch {
@@ -140,9 +141,9 @@ func browserCommand(system string, env func(string) string, name string) []strin
 	return []string{"xdg-open", abs}
 }
 
-// writePrivate replaces a file in one step. Only its user can read it.
+// writePrivate replaces a file atomically. Only its owner can read it.
 func writePrivate(name string, text []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*") // which has mode 0600
+	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*") // creates it with mode 0600
 	if err != nil {
 		return err
 	}

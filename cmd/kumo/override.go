@@ -41,7 +41,7 @@ func checkSecrets(wishes []settings.Setting) error {
 	return checkShared(&o.Job)
 }
 
-// checkRunningChange refuses overrides that nodes which run cannot take.
+// checkRunningChange rejects overrides that running nodes cannot apply.
 func checkRunningChange(wishes []settings.Setting, was map[string][]string) error {
 	o, next := &options{}, &options{}
 	all := crawlFlags(o)
@@ -66,11 +66,11 @@ func checkRunningChange(wishes []settings.Setting, was map[string][]string) erro
 	return nil
 }
 
-// checkShared refuses overrides with secrets, where they would lie in the registry.
+// checkShared rejects overrides with secrets, which the registry must not contain.
 func checkShared(j *job.Job) error {
 	for _, one := range j.Crawl.Overrides.All() {
 		if job.RedactOverride(one) != one.Text {
-			return usagef("--%s: match %s: it has a secret, and what nodes share lies in their registry: give kumo node "+
+			return usagef("--%s: match %s: it contains a secret, and the nodes' registry must not: give kumo node "+
 				"--header, --proxy or --login", job.OverrideKey, one.Name)
 		}
 	}

@@ -24,26 +24,26 @@ import (
 	"kumo/internal/view/text"
 )
 
-const planLong = `Say what a crawl will come to, before it begins: how many pages of which hosts, how large, and how long
-they take.
+const planLong = `Estimate a crawl before it starts: the pages of each host, their size, and the time.
 
-It takes the flags of kumo crawl, and asks the seeds' hosts for robots.txt and for the sitemaps that these name, by the
-crawl's rules and as politely; no page is fetched, and nothing is written. Of each host it says
+kumo plan takes the flags of kumo crawl. It fetches robots.txt from the seeds' hosts, and the
+sitemaps named there, with the crawl's rules and politeness. It fetches no page, and writes nothing.
+For each host it prints:
 
-  allowed    whether robots.txt and the crawl's rules let the seeds be fetched: yes, some or no, with the line below the
-             table; unknown: no seed is there, so its robots.txt was not asked for
-  delay      that the crawl will keep between two requests, and what says so if that is not --delay
-  sitemaps   that were read (100 of a host at most), and how many URLs they list: in all, in scope, and of these
-             allowed, each once
-  pages      expected, by what stands in the last column; ? is unknown: there is no sitemap. Pages that no sitemap
-             lists are not counted, so there may be more
-  size       by the average page of the crawl in the folder, if there is one; if not, at 30 kB a page over the wire,
-             which is what pages of the web at large have, and may be ten times off for one site
-  time       for these pages one after the other: the delay, and how long the host's answers have taken, for each
+  allowed    whether robots.txt and the crawl's rules allow the seeds: yes, some or no, with the rule
+             below the table; unknown: the host has no seed, so robots.txt was not fetched
+  delay      between two requests, and its source if that is not --delay
+  sitemaps   sitemaps read (at most 100 per host), and the URLs they list: all, in scope, and in scope
+             and allowed, each counted once
+  pages      expected number, with its source in the last column; ? means unknown: there is no
+             sitemap. Pages that are in no sitemap are not counted, so there may be more
+  size       by the average page of the crawl in the folder; without one, 30 kB per page over the
+             wire, the average of the web, which may be wrong by a factor of ten for a site
+  time       for these pages one after the other: the delay, and the host's measured response time
 
-and of the whole what the end waits for, and which -c, memory and disk are enough. The table has the 20 slowest hosts;
---json has all. A host is asked twice for one thing at most; who answers 429 or 503 is left alone as in a crawl, for
-30 s at most.`
+and for the crawl the bottleneck, and sufficient values for -c, memory and disk. The table has the 20
+slowest hosts; --json has all. Each request is tried at most twice; a host that answers 429 or 503 is
+left alone as in a crawl, for at most 30 s.`
 
 const planExample = `  kumo plan https://example.com/
   kumo plan -i seeds.txt --max-pages-per-host 1000 --delay 500ms
@@ -52,14 +52,14 @@ const planExample = `  kumo plan https://example.com/
 func planCommand() *cobra.Command {
 	o, asJSON := &options{noFetch: true}, false
 	cmd := &cobra.Command{
-		Use: "plan [flags] URL...", Short: "Say what a crawl will come to, by robots.txt and sitemaps", Long: planLong,
+		Use: "plan [flags] URL...", Short: "Estimate a crawl from robots.txt and sitemaps", Long: planLong,
 		Example: planExample,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			defer func() { err = errors.Join(err, closeInput(&o.Job)) }()
 			return o.plan(cmd.Context(), cmd.Flags(), args, asJSON, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "answer in JSON, one object with all hosts")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object with all hosts")
 	o.bind(cmd.Flags())
 	return withSettingsHelp(cmd)
 }
@@ -105,7 +105,7 @@ func (o *options) plan(ctx context.Context, f *pflag.FlagSet, args []string, asJ
 	return err
 }
 
-// splitSeeds takes out of the arguments what is no URL.
+// splitSeeds separates valid seeds from invalid ones.
 func splitSeeds(args []string) (good []string, bad []plan.BadSeed) {
 	for _, arg := range args {
 		if _, err := seeds.ParseURL(arg); err != nil {
@@ -117,7 +117,7 @@ func splitSeeds(args []string) (good []string, bad []plan.BadSeed) {
 	return slices.Clip(good), bad
 }
 
-// assumptions are what an estimate rests on: the crawl's settings and, if there is an earlier crawl in the folder, its
+// assumptions returns the basis of an estimate: the crawl's settings and, if the folder has an earlier crawl, its
 // average page.
 func assumptions(j *job.Job) (plan.Assumptions, error) {
 	a := plan.Assumptions{Hosts: j.HostsAtOnce(), PerHost: j.Frontier.PerHost, AddrDelay: j.Frontier.AddrDelay,
@@ -136,7 +136,7 @@ func assumptions(j *job.Job) (plan.Assumptions, error) {
 	return a, nil
 }
 
-// warnOfSpace says so if the disk has less room than the crawl would take.
+// warnOfSpace prints a warning if the crawl needs more disk space than available.
 func warnOfSpace(w io.Writer, j *job.Job, want int64) {
 	dir := j.Dir
 	for {

@@ -9,18 +9,18 @@ import (
 	"runtime/pprof"
 )
 
-// The files of a profile, and how often what they count is looked at.
+// Files and sampling rates of profiles.
 const (
 	cpuProfile   = "cpu.pprof"
-	blockingRate = 10_000 // nanoseconds of blocking for a sample
-	contention   = 100    // events of contention for a sample
+	blockingRate = 10_000 // one sample per this many nanoseconds of blocking
+	contention   = 100    // one sample per this many contention events
 )
 
-// atEnd are the profiles that are written when the run has ended.
+// atEnd lists the profiles written at the end of the run.
 var atEnd = []string{"heap", "allocs", "goroutine", "block", "mutex"}
 
-// startProfile begins to profile the process into a folder, which it makes when there is none. What it returns ends the
-// profile.
+// startProfile starts to profile the process. It writes to a folder, which it creates if necessary. The returned
+// function ends the profile.
 func startProfile(dir string) (stop func() error, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, usagef("--profile: %v", err)
@@ -39,7 +39,7 @@ func startProfile(dir string) (stop func() error, err error) {
 		runtime.SetBlockProfileRate(0)
 		runtime.SetMutexProfileFraction(0)
 		err := f.Close()
-		runtime.GC() // so that heap is of now
+		runtime.GC() // so that the heap profile is current
 		for _, name := range atEnd {
 			err = errors.Join(err, writeProfile(dir, name))
 		}

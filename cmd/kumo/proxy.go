@@ -12,10 +12,10 @@ import (
 	"kumo/internal/content/fetch"
 )
 
-// noProxy is what --proxy is told when nothing is to go through the environment's proxies.
+// noProxy is the value of --proxy that disables the environment's proxies.
 const noProxy = "none"
 
-// chooseProxies takes the proxies that were named or, if none was, those of the environment.
+// chooseProxies uses the proxies given by --proxy or, without that, those of the environment.
 func (o *options) chooseProxies() error {
 	f := &o.Job.Fetch
 	f.Proxies, f.Environment = nil, nil
@@ -29,12 +29,12 @@ func (o *options) chooseProxies() error {
 	case err == nil:
 		f.Environment = httpproxy.FromEnvironment()
 	case o.noFetch:
-		return nil // who only looks needs none; who does not calls checkProxies
+		return nil // commands that only inspect need none; others call checkProxies
 	}
 	return err
 }
 
-// checkProxies says what is wrong with the environment's proxies, if they are the ones to be used.
+// checkProxies returns an error if the environment's proxies are used and invalid.
 func checkProxies(named []string) error {
 	if len(named) > 0 {
 		return nil
@@ -45,7 +45,7 @@ func checkProxies(named []string) error {
 	return nil
 }
 
-// parseProxies reads --proxy: URL, DOMAIN=URL, none or DOMAIN=none, several of each kind but none.
+// parseProxies parses the values of --proxy: URL, DOMAIN=URL, none or DOMAIN=none. All but none may be repeated.
 func parseProxies(named []string) (rules []fetch.ProxyRule, err error) {
 	direct, some := map[string]bool{}, map[string]bool{}
 	for _, value := range named {
@@ -54,7 +54,7 @@ func parseProxies(named []string) (rules []fetch.ProxyRule, err error) {
 		if domain != "" {
 			u, err := weburl.Parse("http://" + domain + "/")
 			if err != nil || u.Hostname() == "" || u.Hostname() != u.Host() {
-				return nil, usagef("--proxy DOMAIN=URL: %q is no domain", domain)
+				return nil, usagef("--proxy DOMAIN=URL: %q is not a domain", domain)
 			}
 			rule.Domain = strings.Trim(u.Hostname(), ".")
 		}
@@ -74,7 +74,7 @@ func parseProxies(named []string) (rules []fetch.ProxyRule, err error) {
 	return rules, nil
 }
 
-// cutDomain takes what stands before the URL of a proxy off it: "" for nothing.
+// cutDomain splits DOMAIN=URL into domain and URL; the domain may be "".
 func cutDomain(value string) (domain, url string) {
 	domain, url, ok := strings.Cut(value, "=")
 	if !ok || strings.ContainsAny(domain, ":/@") {
@@ -83,7 +83,7 @@ func cutDomain(value string) (domain, url string) {
 	return domain, url
 }
 
-// parseProxy never repeats what it was given: that may hold a password.
+// parseProxy parses a proxy URL. Its errors never contain the URL, which may have a password.
 func parseProxy(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme) {
@@ -93,7 +93,7 @@ func parseProxy(s string) (*url.URL, error) {
 	return u, nil
 }
 
-// proxyVariables are the variables of the environment that say which proxies are used, for people.
+// proxyVariables lists the environment variables that set proxies, for messages.
 func proxyVariables(env *httpproxy.Config) string {
 	if env == nil {
 		return ""

@@ -18,12 +18,12 @@ import (
 	"kumo/internal/view/text"
 )
 
-// A verb is a reader as a command: its input comes from arguments, or as JSON Lines.
+// A verb is a parser as a command. Its input comes from arguments, or as JSON Lines.
 type verb[In, Out any] struct {
-	use, about, examples string // about begins with a line that says it all
+	use, about, examples string // about starts with a summary line
 	read                 func(In) (Out, error)
-	args                 func(context.Context, []string, *In) error // reads arguments into what the flags gave
-	// holds what the flags give: what a line has if it does not say
+	args                 func(context.Context, []string, *In) error // adds the arguments to the input
+	// values of flags, which are the defaults of a line
 	in In
 }
 
@@ -35,19 +35,19 @@ func (v *verb[In, Out]) command() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case lines && (asJSON || len(args) > 0):
-				return usagef("--jsonl reads standard input: it goes with neither arguments nor --json")
+				return usagef("--jsonl reads standard input: remove the arguments and --json")
 			case lines:
 				return readLines(cmd.InOrStdin(), cmd.OutOrStdout(), v.in, v.read)
 			}
 			return v.answer(cmd, args, asJSON)
 		}}
 	cmd.SetFlagErrorFunc(readerFlagError)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "write the answer as indented JSON")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print indented JSON")
 	cmd.Flags().BoolVar(&lines, "jsonl", false, "read and write JSON Lines")
 	return cmd
 }
 
-// answer answers for people, or in JSON that is indented for them.
+// answer prints the result as text or as indented JSON.
 func (v *verb[In, Out]) answer(cmd *cobra.Command, args []string, asJSON bool) error {
 	if err := v.args(cmd.Context(), args, &v.in); err != nil {
 		return err
@@ -65,7 +65,7 @@ func (v *verb[In, Out]) answer(cmd *cobra.Command, args []string, asJSON bool) e
 	return check.Print(cmd.OutOrStdout(), out)
 }
 
-// readerFlagError also tells who gave a value that looks like a flag how to give it.
+// readerFlagError adds a hint to the error for a value that looks like a flag.
 func readerFlagError(cmd *cobra.Command, err error) error {
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && unknown.GetSpecifiedShortnames() != "" {
 		err = fmt.Errorf("%w (a value that begins with - comes after --: %s -- -VALUE)", err, cmd.CommandPath())
@@ -85,21 +85,21 @@ func fieldNames[In, Out any]() string {
 	_, out := check.Fields[Out]()
 	in := strings.Join(needed, ", ")
 	if len(others) > 0 {
-		in += ", and if you like " + strings.Join(others, ", ")
+		in += ", and optionally " + strings.Join(others, ", ")
 	}
 	return fmt.Sprintf("in %s; out %s", in, strings.Join(out, ", "))
 }
 
-const maxLine = 64 << 20 // bytes of a line
+const maxLine = 64 << 20 // maximum length of a line in bytes
 
-// A lineError answers a line that cannot be read.
+// A lineError is the result for an invalid line.
 type lineError struct {
 	Error string `json:"error"`
-	Line  int    `json:"line"` // its number, from 1
+	Line  int    `json:"line"` // line number, from 1
 }
 
-// readLines answers each line. What it lacks is as in defaults. A line that cannot be read is answered with an error,
-// and is never the end; an empty line has no answer.
+// readLines writes a result for each line. Missing fields have the values of defaults. The result of an invalid line is
+// an error, and reading continues. An empty line has no result.
 func readLines[In, Out any](r io.Reader, w io.Writer, defaults In, read func(In) (Out, error)) error {
 	lines := bufio.NewReaderSize(r, 64<<10)
 	for n := 1; ; n++ {
@@ -130,7 +130,7 @@ func jsonLines[T any](w io.Writer, all []T) error {
 	return nil
 }
 
-// answerTo is the answer to a line, or an error in its place.
+// answerTo returns the result of a line, or an error in its place.
 func answerTo[In, Out any](line []byte, end error, n int, in In, read func(In) (Out, error)) any {
 	err := end
 	if !errors.Is(end, errLong) {
@@ -148,7 +148,7 @@ func answerTo[In, Out any](line []byte, end error, n int, in In, read func(In) (
 
 var errLong = fmt.Errorf("longer than %d MiB", maxLine>>20)
 
-// nextLine reads a line. If the line is too long, it returns the beginning and errLong.
+// nextLine reads a line. If it is too long, nextLine returns its beginning and errLong.
 func nextLine(r *bufio.Reader) (line []byte, err error) {
 	long := false
 	for {

@@ -14,32 +14,36 @@ import (
 	"kumo/internal/base/stats"
 )
 
-const repairLong = `Make a crawl that can go on of the one in DIR (default: this folder), of which files are damaged, lost, or not of one moment.
+const repairLong = `Repair the crawl in DIR (default: this folder) if files are damaged, lost, or from different points
+in time, so that it can resume.
 
-kumo crawl says so when a crawl cannot go on; kumo verify says what is wrong where. What repair does:
+kumo crawl reports when a crawl cannot resume; kumo verify lists the damage. Repair does this:
 
-  - A visit counts if it is whole in all files: its records in the WARC, its lines in the index, in pages.jsonl and in crawl.log. A line
-    that is damaged or missing is made anew where other files say what it said; otherwise the visit is taken out of all of them, and
-    its URL is fetched again.
-  - The state (known URLs, queues, digests, journal) is made anew from the visits that are left. What was waiting is found again by the
-    links in the WARCs, and by what can be read of the old journal, queues and URL database.
-  - config.yaml is put back as kumo wrote it, from its copy in state.
+  - A visit is kept if it is complete in all files: its records in the WARC, its lines in the index,
+    pages.jsonl and crawl.log. A damaged or missing line is restored from other files if possible;
+    otherwise the visit is removed from all files, and its URL is fetched again.
+  - The state (known URLs, queues, digests, journal) is rebuilt from the remaining visits. Pending
+    URLs are found again from the links in the WARCs, and from the readable parts of the old journal,
+    queues and URL database.
+  - config.yaml is restored from its copy in the state.
 
-What was kept is not fetched again. Lost is what pages.jsonl or crawl.log listed, or the WARCs had, and is not kept, robots.txt among it.
-What is not known afterwards: when pages are due again (a crawl with --recrawl counts from the last visit), and, in a crawl without WARCs
-(--format jsonl), links that only the damaged part of the state had.
+Kept visits are not fetched again. Lost visits are those listed in pages.jsonl, crawl.log or the
+WARCs, including robots.txt, that could not be kept. Also lost: the due times of pages (a crawl with
+--recrawl counts from the last visit), and, in a crawl without WARCs (--format jsonl), links that
+were only in the damaged part of the state.
 
-Nothing is removed: what is replaced lies in state/damaged-TIME afterwards, and can be deleted when all is well. Needed is room for the
-files that are written anew, at most as much as the crawl has; known visits take some 50 bytes of memory each. A repair that is broken off
-changes nothing, or goes on with the same command.
+Nothing is removed: replaced files are moved to state/damaged-TIME, and can be deleted later. Repair
+needs disk space for the rewritten files, at most the size of the crawl, and some 50 bytes of memory
+per known visit. An interrupted repair changes nothing, or resumes with the same command.
 
-A node's folder (kumo node) is not repaired: the others of its cluster have what it had. Move the folder away, and start the node anew.
+The folder of a node (kumo node) is not repaired, because the other nodes have its data. Move the
+folder away, and start the node again.
 
-Exit codes: 0 the crawl can go on: kumo crawl -o DIR; 1 it could not be repaired; 2 wrong usage.`
+Exit codes: 0 the crawl can resume: kumo crawl -o DIR; 1 it could not be repaired; 2 wrong usage.`
 
 func repairCommand() *cobra.Command {
 	var dry, quiet, moved, asJSON bool
-	cmd := &cobra.Command{Use: "repair [DIR]", Short: "Make a crawl whose files are damaged go on", Long: repairLong,
+	cmd := &cobra.Command{Use: "repair [DIR]", Short: "Make a crawl with damaged files usable again", Long: repairLong,
 		Example: "  kumo repair --dry-run crawls/news\n  kumo repair crawls/news && kumo crawl -o crawls/news",
 		Args:    oneFolderAtMost}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -64,11 +68,11 @@ func repairCommand() *cobra.Command {
 		return nil
 	}
 	f := cmd.Flags()
-	f.BoolVar(&dry, "dry-run", false, "say what is wrong and what would be lost, and change nothing (it takes as long)")
-	f.BoolVar(&moved, "moved", false, "WARC files that are not here were moved on purpose: keep what other files say "+
-		"of their records")
-	f.BoolVar(&asJSON, "json", false, "answer with one JSON object")
-	f.BoolVarP(&quiet, "quiet", "q", false, "do not say what is found")
+	f.BoolVar(&dry, "dry-run", false, "report damage and losses, and change nothing (takes as long as a repair)")
+	f.BoolVar(&moved, "moved", false, "missing WARC files were moved on purpose: keep the entries of "+
+		"their records in other files")
+	f.BoolVar(&asJSON, "json", false, "print one JSON object")
+	f.BoolVarP(&quiet, "quiet", "q", false, "do not print findings")
 	return orOut(cmd)
 }
 
@@ -91,7 +95,7 @@ func printRepaired(cmd *cobra.Command, dir string, r *repair.Result, dry bool) {
 	} else {
 		fmt.Fprintf(out, "  kept     %s\n", kept)
 		if r.Lines > 0 {
-			fmt.Fprintf(out, "  mended   %s of lists and indexes, by what other files say\n", countText(int64(r.Lines), "lines"))
+			fmt.Fprintf(out, "  mended   %s of lists and indexes, from other files\n", countText(int64(r.Lines), "lines"))
 		}
 		lost := "nothing"
 		if r.Visits > 0 {

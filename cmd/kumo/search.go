@@ -22,20 +22,21 @@ import (
 	"kumo/internal/view/web/ui"
 )
 
-const searchLong = `Search the pages of a crawl by its full-text index, best first, whether the crawl runs or not.
+const searchLong = `Search the pages of a crawl in its full-text index, best matches first. The crawl may be running.
 
-The index is made by kumo crawl --index, or by kumo index of a crawl that has ended. A query has
+kumo crawl --index builds the index; kumo index does so after a crawl. A query has:
 
-  words            all of which a page has, in whatever form its language gives them: house finds houses
+  words            a page must contain all of them, in any inflection: house finds houses
   "words in a row" a phrase
-  -word, -"phrase" what a page has not
-  host:example.com pages of this host, or of one below it
+  -word, -"phrase" must not occur
+  host:example.com pages of this host and its subdomains
   lang:en          in this language            status:404, status:4xx   with this status
-  type:text/html   of this media type          type:text                or beginning so
+  type:text/html   of this media type          type:text                with this prefix
   day:2026-11-26   visited on this day; day:2026-11 or day:2026 in this month or year
 
-Of several values, separated by commas, one has to fit (lang:de,fr). A filter with - in front keeps pages out. Flags are the
-same as filters. * and ? stand for nothing. No search takes longer than --wait; then the best of what was looked at is given.`
+A filter may have several values, separated by commas, of which one must match (lang:de,fr). A - in
+front of a filter excludes pages. The flags do the same as filters. * and ? have no special meaning.
+A search takes at most --wait, and then prints the best matches so far.`
 
 type searchOptions struct {
 	out                           string
@@ -47,7 +48,7 @@ type searchOptions struct {
 
 func searchCommand() *cobra.Command {
 	o := &searchOptions{}
-	cmd := &cobra.Command{Use: "search -o FOLDER QUERY...", Short: "Search the pages of a crawl by words",
+	cmd := &cobra.Command{Use: "search -o FOLDER QUERY...", Short: "Search the pages of a crawl",
 		Long: searchLong,
 		Example: "  kumo search -o crawls/example.com 'green tea -shop lang:en'\n" +
 			"  kumo search -o crawls/example.com --status 404 --json --limit 100",
@@ -56,15 +57,15 @@ func searchCommand() *cobra.Command {
 		}}
 	f := cmd.Flags()
 	f.StringVarP(&o.out, "out", "o", "", "the crawl's `FOLDER`")
-	f.StringVar(&o.lang, "lang", "", "pages in this `LANGUAGE`")
-	f.StringVar(&o.status, "status", "", "pages with this `STATUS`: 404, or 4xx")
-	f.StringVar(&o.kind, "type", "", "pages of this media `TYPE`: text/html, or image")
-	f.StringVar(&o.host, "host", "", "pages of this `HOST`, or of one below it")
-	f.StringVar(&o.day, "day", "", "pages that were visited on this `DAY`: 2026-11-26, 2026-11 or 2026")
-	f.IntVar(&o.limit, "limit", 10, "give the `N` best")
-	f.IntVar(&o.skip, "skip", 0, "but for the first `N`")
-	durationVar(f, &o.wait, "wait", 5*time.Second, "search for no longer than this")
-	f.BoolVar(&o.json, "json", false, "answer in JSON, a line for each page")
+	f.StringVar(&o.lang, "lang", "", "only pages in this `LANGUAGE`")
+	f.StringVar(&o.status, "status", "", "only pages with this `STATUS`: 404, or 4xx")
+	f.StringVar(&o.kind, "type", "", "only pages of this media `TYPE`: text/html, or image")
+	f.StringVar(&o.host, "host", "", "only pages of this `HOST` and its subdomains")
+	f.StringVar(&o.day, "day", "", "only pages visited on this `DAY`: 2026-11-26, 2026-11 or 2026")
+	f.IntVar(&o.limit, "limit", 10, "print the `N` best pages")
+	f.IntVar(&o.skip, "skip", 0, "skip the first `N`")
+	durationVar(f, &o.wait, "wait", 5*time.Second, "maximum time for a search")
+	f.BoolVar(&o.json, "json", false, "print JSON, one line for each page")
 	f.SortFlags = false
 	return cmd
 }
@@ -95,7 +96,7 @@ func (o *searchOptions) run(ctx context.Context, out, errs io.Writer, text strin
 		return usagef("which crawl? name its folder with --out")
 	}
 	if places.IsURL(o.out) {
-		return usagef("%s is a place, and an index lies in a folder of this machine", o.out)
+		return usagef("%s is a storage location; an index is in a folder of this machine", o.out)
 	}
 	q, err := o.query(text)
 	if err != nil {
@@ -137,7 +138,7 @@ func (o *searchOptions) run(ctx context.Context, out, errs io.Writer, text strin
 		}
 	}
 	docs, _ := r.Docs()
-	fmt.Fprintf(errs, "kumo: %s of %s fit\n", stats.Grouped(found.Total), stats.Grouped(docs))
+	fmt.Fprintf(errs, "kumo: %s of %s pages match\n", stats.Grouped(found.Total), stats.Grouped(docs))
 	if found.Cut != "" {
 		fmt.Fprintf(errs, "kumo: %s\n", found.Cut)
 	}
@@ -155,7 +156,7 @@ func indexAdvice(err error, dir string) error {
 	return err
 }
 
-// marked is a snippet in which what was looked for can be seen.
+// marked returns a snippet in which the matches are highlighted.
 func marked(pieces []fulltext.Piece, bold bool) string {
 	var b strings.Builder
 	for _, p := range pieces {

@@ -2,5 +2,5 @@ package main
 
 import "io/fs"
 
-// isOpen cannot tell: permissions are not in a file's mode.
+// isOpen returns false: a file's mode has no permissions.
 func isOpen(fs.FileInfo) bool { return false }

@@ -18,30 +18,33 @@ import (
 	"kumo/internal/view/web/ui"
 )
 
-const serveLong = `Serve a web page and a REST of what is in folders, whatever that is:
+const serveLong = `Serve a web page and a REST API of the contents of folders:
 
-  a crawl           whether it runs or has ended: how it goes or went, its hosts and URLs, and its pages with their headers, text and
-                    links, and as archived
-  batch crawls      the place of kumo batch: its collections by day, how they grow, a day's files and records, a record's text and XML; also
-                    s3:// and hdfs:// places. What a run under way has done so far is there
+  a crawl        running or not: its progress, hosts and URLs, and its pages with headers, text
+                 and links, and as archived
+  batch crawls   the --place of kumo batch: collections by day, growth, a day's files and records, a
+                 record's text and XML; also s3:// and hdfs:// URLs. A running batch shows its
+                 progress
+  experiments    the --out folder of kumo sim, or a folder of such folders: tables, plots, and the
+                 statements of papers compared with measurements
 
-  experiments       what kumo sim --out has left, in the folder or in those in it: tables, plots, what papers state against what was measured
+With --crawl it shows all nodes of a crawl of several nodes. See docs/reference/web-page.md for the
+page, and docs/reference/rest.md for the API.
 
-With --crawl it shows all nodes of a crawl of several. docs/reference/web-page.md walks through it, docs/reference/rest.md says what programs can ask.
-
-A crawl that runs is asked, and can be paused, resumed, stopped and changed from the page; one that has ended is read, and begins at once if it is
-started meanwhile. Whoever opens the page needs its token, which is in the URL that kumo open prints; with a certificate it is served over TLS.`
+The page queries a running crawl, and can pause, resume, stop and change it. It reads the files of a
+crawl that has ended, and switches when the crawl is started. Access needs the token in the URL that
+kumo open prints; with a certificate, the page uses TLS.`
 
 type webContent struct {
 	ui.Config
-	dirs []string // folders of this machine that it shows, in their order
+	dirs []string // local folders, in the given order
 }
 
-// inspectTimeout is how long is waited until folders say what is in them.
+// inspectTimeout is how long kumo serve waits for folders to be inspected.
 const inspectTimeout = 2 * time.Second
 
-// contentOf finds out what lies in folders and places, in those of a machine beside each other: their disks may be slow.
-// What does not say what it is in time is taken for a crawl, and named as late.
+// contentOf finds out what the folders and storage locations contain. It inspects local folders in parallel, because
+// disks may be slow. A folder that is not inspected in time is treated as a crawl, and returned in late.
 func contentOf(ctx context.Context, names []string) (_ *webContent, late []string, err error) {
 	type kind struct {
 		parts webContent
@@ -106,7 +109,7 @@ func (s *webContent) add(ctx context.Context, name string) error {
 	return nil
 }
 
-// addBatches adds the batch crawls of a place, of which there must be some.
+// addBatches adds the batch crawls of a storage location. It returns an error if there are none.
 func (s *webContent) addBatches(ctx context.Context, name string) error {
 	if _, err := os.Stat(name); err != nil && !places.IsURL(name) {
 		return advice.Usage("%s: there is no such folder", name)
@@ -126,11 +129,11 @@ func (s *webContent) addBatches(ctx context.Context, name string) error {
 	return nil
 }
 
-// noneIn is the error of what has nothing to be shown.
+// noneIn returns the error for a folder without anything to show.
 func noneIn(name string) error {
-	return advice.With(advice.Usage("%s: there is neither a crawl nor a batch crawl, nor what kumo sim --out has left",
+	return advice.With(advice.Usage("%s: there is neither a crawl nor a batch crawl, nor results of kumo sim --out",
 		name),
-		"name the folder that kumo crawl -o was given, the place of kumo batch run --place, or the folder of kumo sim --out")
+		"name the --out folder of kumo crawl or kumo sim, or the --place of kumo batch run")
 }
 
 func crawlIn(dir string) ui.Crawl {
@@ -150,7 +153,7 @@ func serveCommand() *cobra.Command {
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 && c.crawl == "" {
-				return usagef("what is to be shown? name folders of crawls, places of batch crawls, or experiments, or a " +
+				return usagef("what to serve? name folders of crawls, storage locations of batch crawls, or experiments, or a " +
 					"crawl of several nodes with --crawl")
 			}
 			shown, late, err := contentOf(cmd.Context(), args)
@@ -159,7 +162,7 @@ func serveCommand() *cobra.Command {
 			}
 			log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
 			for _, name := range late {
-				log.Warn("the disk has not answered: taken for a crawl's folder", "folder", name)
+				log.Warn("the disk did not answer: assuming that this is a crawl's folder", "folder", name)
 			}
 			if c.crawl != "" {
 				src, err := c.source(log)
@@ -168,14 +171,14 @@ func serveCommand() *cobra.Command {
 				}
 				shown.Crawls = append(shown.Crawls, ui.Crawl{Name: c.crawl, Cluster: src, Location: " of kumo serve"})
 			} else if len(c.join) > 0 || c.nats != "" || c.secretFile != "" {
-				return usagef("--join, --nats and --secret-file say where a crawl of several nodes is: name it with --crawl")
+				return usagef("--join, --nats and --secret-file need the name of a crawl: give --crawl")
 			}
 			page, err := u.listen()
 			if err != nil {
 				return err
 			}
 			if page == nil {
-				return usagef("--listen is empty: an address is wanted, as in --listen=%s", defaultUI)
+				return usagef("--listen is empty: give an address, such as --listen=%s", defaultUI)
 			}
 			defer page.close()
 			return page.serve(cmd.Context(), log, shown)
@@ -185,8 +188,8 @@ func serveCommand() *cobra.Command {
 	l.Usage, l.DefValue, l.NoOptDefVal = "serve at `ADDR`; kumo open opens it", defaultUI, ""
 	u.Addr = defaultUI
 	c.bind(cmd.Flags(), joinUsage)
-	cmd.Flags().Lookup("crawl").Usage = "also serve the cluster of a crawl of several nodes, by its `NAME`: this " +
-		"machine need be none of them"
+	cmd.Flags().Lookup("crawl").Usage = "also show a crawl of several nodes, by its `NAME`; this " +
+		"machine need not run a node"
 	cmd.Flags().SortFlags = false
 	return cmd
 }

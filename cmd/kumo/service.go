@@ -13,25 +13,25 @@ import (
 	"kumo/internal/view/progress"
 )
 
-// serviceInterval is how often a service manager is told how far a crawl is, if its watchdog wants no more.
+// serviceInterval is the time between two reports to the service manager, unless its watchdog requires a shorter one.
 const serviceInterval = 10 * time.Second
 
-// notifyService tells the service manager that has started this process, if one has that wants to know (systemd's
-// Type=notify), that the crawl runs, how far it is, and, where a watchdog watches, that it lives: each time that its
-// status could be taken, for which the locks of queues and known URLs must be free. It returns when watched ends; when
-// ctx ends, the process is said to be stopping.
+// notifyService reports to the service manager, if it started this process and expects reports (systemd's Type=notify).
+// It reports that the crawl runs, its progress, and a watchdog signal with each status. A status needs the locks of
+// queues and known URLs, so a deadlock stops the signals. It returns when watched ends; when ctx ends, it reports that
+// the process is stopping.
 func notifyService(ctx, watched context.Context, log *slog.Logger, status func() progress.Status) {
 	if os.Getenv("NOTIFY_SOCKET") == "" {
 		return
 	}
 	tell := func(state string) {
 		if _, err := daemon.SdNotify(false, state); err != nil {
-			log.Warn("the service manager cannot be told how the crawl goes", "err", err)
+			log.Warn("cannot report to the service manager", "err", err)
 		}
 	}
 	every := serviceInterval
 	if limit, err := daemon.SdWatchdogEnabled(false); err != nil {
-		log.Warn("the service manager's watchdog is not understood", "err", err)
+		log.Warn("cannot read the service manager's watchdog interval", "err", err)
 	} else if limit > 0 {
 		every = min(every, limit/2)
 	}

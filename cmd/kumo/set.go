@@ -22,16 +22,17 @@ import (
 	"kumo/internal/cluster/desired"
 )
 
-const setLong = `Show the settings of a crawl that may change, or change some of them while it runs: those that all nodes of
-a crawl share (--crawl NAME), or those of a crawl on this machine (--out FOLDER).
+const setLong = `Show the settings of a crawl, or change some of them while it runs: those that all nodes of a crawl
+share (--crawl NAME), or those of a crawl on this machine (--out FOLDER).
 
-Without KEY=VALUE it lists them, and says of each when it may change: at any time, when the nodes begin (kumo stop, then kumo start or kumo
-set), or never, because the crawl has gone by it already. The keys are the flags' names of kumo start. An empty value (contact=) takes a setting
-back.
+Without KEY=VALUE it lists the settings, and when each may change: at any time, when the nodes start
+(kumo stop, then kumo start or kumo set), or never, because earlier decisions of the crawl depend on
+it. The keys are the names of kumo start's flags. An empty value (contact=) removes a setting.
 
-All nodes go by a change within a few seconds, and hosts that wait at present wait as it says. It is kept: nodes that join later, or start again,
-have it, and each writes it into its config.yaml. Settings of one machine (--concurrency, --memory, --max-rate and others of kumo node) are
-not shared: that node has to be started with others.`
+All nodes apply a change within a few seconds, also to hosts that are waiting. It is saved: nodes
+that join or start later have it, and each writes it to its config.yaml. Settings of one machine
+(--concurrency, --memory, --max-rate and others of kumo node) are not shared: restart the node with
+other flags.`
 
 const setExample = `  kumo set --crawl news
   kumo set --crawl news delay=2s
@@ -72,18 +73,17 @@ func setCommand() *cobra.Command {
 		}}
 	c.bindCommand(cmd.Flags())
 	cmd.Flags().StringVarP(&dir, "out", "o", "", "a crawl on this machine, by its `FOLDER`")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "list in JSON, an object a line")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, one object per line")
 	cmd.Flags().SortFlags = false
 	return cmd
 }
 
-// settable are the flags' names that nodes share and that say something for as long as the crawl lives.
+// settable returns the names of settings that nodes share and that are stored with the crawl.
 func settable() []string {
 	return setting.Keys(func(s *setting.Setting) bool { return s.Scope == setting.Crawl && s.Change != setting.PerRun })
 }
 
-// parseChanges reads KEY=VALUE, each as the flag of that name would. Only what the keys are and what the values mean is
-// looked at here.
+// parseChanges parses KEY=VALUE, each like the flag of that name. It checks only keys and values.
 func parseChanges(args []string) ([]settings.Setting, error) {
 	o := &options{}
 	all := crawlFlags(o)
@@ -92,7 +92,7 @@ func parseChanges(args []string) ([]settings.Setting, error) {
 		key, value, ok := strings.Cut(arg, "=")
 		key = strings.TrimPrefix(key, "--")
 		if !ok {
-			return nil, usagef("%q: KEY=VALUE is wanted, such as delay=2s; without any, kumo set lists what there is", arg)
+			return nil, usagef("%q: want KEY=VALUE, such as delay=2s; without arguments, kumo set lists all settings", arg)
 		}
 		if err := checkKey(all, key); err != nil {
 			return nil, err
@@ -121,10 +121,10 @@ func checkKey(all *pflag.FlagSet, key string) error {
 	case slices.Contains(known, key):
 		return nil
 	case hasScope(key, setting.Node):
-		return usagef("%s speaks of one machine, and the nodes do not share it: start the node again with another --%s", key,
+		return usagef("%s is a setting of one machine, which nodes do not share: start the node again with another --%s", key,
 			key)
 	case all.Lookup(key) != nil:
-		return usagef("%s is no setting that the nodes of a crawl share; these may change while it runs: %s", key,
+		return usagef("%s is not a setting that nodes share; settings that may change while the crawl runs: %s", key,
 			strings.Join(setting.LiveKeys(), ", "))
 	}
 	text := fmt.Sprintf("there is no setting %q", key)
@@ -134,7 +134,7 @@ func checkKey(all *pflag.FlagSet, key string) error {
 	return usagef("%s; these may change while a crawl runs: %s", text, strings.Join(setting.LiveKeys(), ", "))
 }
 
-// badValue says what is wanted instead of a value.
+// badValue returns the error for an invalid value.
 func badValue(f *pflag.Flag, value string, err error) error {
 	switch f.Value.Type() {
 	case "duration":
@@ -157,15 +157,15 @@ const (
 	mayNever   changeTime = "never"
 )
 
-// mayChange says when a setting may change, and why not at any time.
+// mayChange returns when a setting may change, and why not at any time.
 func mayChange(key string) (may changeTime, why string) {
 	switch s := setting.Find(key); {
 	case s.Change == setting.Live:
 		return mayAlways, ""
 	case s.Lasting():
-		return mayNever, "the crawl has left out, kept or named things by it: begin another crawl"
+		return mayNever, "URLs have been excluded, stored or named by it: start another crawl"
 	}
-	return mayStopped, "nodes read it when they begin: kumo stop, start the nodes again, then kumo set or kumo start " +
+	return mayStopped, "nodes read it at startup: kumo stop, start the nodes again, then kumo set or kumo start " +
 		"with it"
 }
 
@@ -196,7 +196,7 @@ func (c *clusterFlags) set(ctx context.Context, w io.Writer, control admin.Clien
 	return c.printDone(w, strings.Join(said, "; ")+"; "+then)
 }
 
-// checkChanges says what is wrong with changes of a crawl's settings, or which are to be made.
+// checkChanges returns an error if a setting cannot change now; otherwise it returns the changes to make.
 func checkChanges(r desired.Record, wishes []settings.Setting) ([]settings.Setting, error) {
 	idle := r.State == desired.Stopping || r.State == desired.Done
 	for _, s := range wishes {
@@ -214,7 +214,7 @@ func checkChanges(r desired.Record, wishes []settings.Setting) ([]settings.Setti
 	return withAgent(wishes, r.Settings), checkManners(wishes, r.Settings)
 }
 
-// withAgent adds to wishes that the user agent is made of the contact again, where it was made of the one before.
+// withAgent adds a change of the user agent if the contact changes and the old user agent was derived from it.
 func withAgent(wishes []settings.Setting, was map[string][]string) []settings.Setting {
 	is := func(key string) bool {
 		return slices.ContainsFunc(wishes, func(s settings.Setting) bool { return s.Key == key })
@@ -233,7 +233,7 @@ func valueOf(key string, values []string) string {
 	case text != "":
 		return text
 	case key == "user-agent":
-		return "made of the contact"
+		return "derived from the contact"
 	}
 	if fl := crawlFlags(&options{}).Lookup(key); fl != nil && fl.DefValue != "" && fl.DefValue != "[]" {
 		return fl.DefValue
@@ -241,7 +241,7 @@ func valueOf(key string, values []string) string {
 	return "not set"
 }
 
-// A shownSetting is a setting as kumo set --json has it.
+// A shownSetting is a setting in the format of kumo set --json.
 type shownSetting struct {
 	Key    string     `json:"key"`
 	Values []string   `json:"values"`
@@ -281,16 +281,16 @@ func (c *clusterFlags) showSettings(ctx context.Context, w io.Writer, control ad
 
 func printSettings(w io.Writer, may changeTime, all []shownSetting) {
 	fmt.Fprintln(w, map[changeTime]string{mayAlways: "may change at any time (kumo set KEY=VALUE):",
-		mayStopped: "may change while the crawl is stopped, since nodes read it when they begin:",
-		mayNever:   "cannot change, since the crawl has left out, kept or named things by it:"}[may])
+		mayStopped: "may change while the crawl is stopped, because nodes read it at startup:",
+		mayNever:   "cannot change, because URLs have been excluded, stored or named by it:"}[may])
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, s := range all {
 		fmt.Fprintf(t, "  %s\t%s\n", s.Key, valueOf(s.Key, s.Values))
 	}
-	_ = t.Flush() // what w does not take is seen by who reads it
+	_ = t.Flush() // the caller sees the write error
 }
 
-// settingsLine is what is worth a line of a crawl's status: how polite it is, and what else is not as by default.
+// settingsLine returns the settings for the status line: politeness, and others that differ from the default.
 func settingsLine(settings map[string][]string) string {
 	if settings == nil {
 		return ""

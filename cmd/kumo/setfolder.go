@@ -19,7 +19,7 @@ import (
 	"kumo/internal/view/text"
 )
 
-// changer makes jobs of the settings that a crawl was begun with and of what was changed since.
+// changer returns a function that applies changes to the settings of a running crawl, on top of earlier changes.
 func (o *options) changer(given *pflag.FlagSet) func([]settings.Setting, func(*job.Job) error) error {
 	var changed []settings.Setting
 	return func(wishes []settings.Setting, apply func(*job.Job) error) error {
@@ -40,13 +40,13 @@ func (o *options) changer(given *pflag.FlagSet) func([]settings.Setting, func(*j
 	}
 }
 
-// with is the job that these options give with some settings changed.
+// jobWith returns the job of these options with some settings changed.
 func (o *options) jobWith(given *pflag.FlagSet, changed []settings.Setting) (*job.Job, error) {
 	mine := &options{noFetch: true, seedFiles: o.fromFiles()}
 	all := crawlFlags(mine)
 	for _, s := range changed {
 		if len(s.Values) == 0 {
-			all.Lookup(s.Key).Changed = true // as by default
+			all.Lookup(s.Key).Changed = true // use the default
 		} else if err := setFlag(all, s); err != nil {
 			return nil, usagef("%s: %v", s.Key, err)
 		}
@@ -88,7 +88,7 @@ func setIn(ctx context.Context, w io.Writer, dir string, wishes []settings.Setti
 	return err
 }
 
-// setRunning makes changes that f makes of the settings of the crawl in a folder, and says so.
+// setRunning applies the changes that f derives from the settings of the crawl in a folder, and prints them.
 func setRunning(ctx context.Context, w io.Writer, dir string, f func(now map[string][]string) ([]inspect.Setting,
 	error)) error {
 	changes, was, err := inspect.Tune(ctx, folderSetter(dir), func() (map[string][]string, error) {

@@ -18,8 +18,8 @@ import (
 	"kumo/internal/engine/seeds"
 )
 
-// resolve reads the settings from where they are given: flags and the environment, then the --config file, then the
-// crawl in the folder.
+// resolve reads the settings from all sources: flags and the environment, then the --config file, then the crawl in the
+// folder.
 func (o *options) resolve(ctx context.Context, f *pflag.FlagSet, args []string) error {
 	if err := o.read(ctx, f, args, func(settings.Setting) error { return nil }); err != nil {
 		return err
@@ -59,10 +59,10 @@ func (o *options) read(ctx context.Context, f *pflag.FlagSet, args []string, che
 	if err := o.readInput(ctx); err != nil {
 		return err
 	}
-	return o.finish() // before anything is compared with it
+	return o.finish() // before values are compared
 }
 
-// apply sets the flags that were not given. Keys are checked before any is set.
+// apply sets the flags that were not given. It checks all keys before it sets any.
 func (o *options) apply(f *pflag.FlagSet, settings []settings.Setting, source string) error {
 	for _, s := range settings {
 		switch known := setting.Find(s.Key); {
@@ -70,7 +70,7 @@ func (o *options) apply(f *pflag.FlagSet, settings []settings.Setting, source st
 		case known == nil || f.Lookup(s.Key) == nil:
 			return unknownKey(f, s.Key, source)
 		case known.FlagOnly:
-			return usagef("%s: %q is a flag only: it cannot be set in a file", source, s.Key)
+			return usagef("%s: %q is only a flag: it cannot be set in a file", source, s.Key)
 		}
 	}
 	for _, s := range settings {
@@ -116,12 +116,12 @@ func setFlag(f *pflag.FlagSet, s settings.Setting) error {
 		return nil
 	}
 	if len(s.Values) != 1 {
-		return fmt.Errorf("one value is wanted, not %d", len(s.Values))
+		return fmt.Errorf("want one value, not %d", len(s.Values))
 	}
 	return clarifyFlagError(f.Set(s.Key, s.Values[0]))
 }
 
-// findFolder sets the crawl's name and folder, and its place if it has one.
+// findFolder sets the crawl's name and folder, and its storage location if it has one.
 func (o *options) findFolder() error {
 	if o.Out == sinks.Stdout && o.allowPipe {
 		_, err := o.Job.Normalize()
@@ -150,20 +150,20 @@ func (o *options) findFolder() error {
 	return nil
 }
 
-// checkFolder refuses what is plainly meant for something else than a folder of this machine.
+// checkFolder rejects values that cannot be a folder of this machine.
 func checkFolder(flag, dir string) error {
 	switch {
 	case dir == "-":
 		return usagef("%s is -: a crawl is a folder of files and cannot go to standard output; name a folder, and follow "+
 			"its pages.jsonl", flag)
 	case strings.Contains(dir, "://"):
-		return usagef("%s is %s: a folder of this machine is wanted; kumo crawl -o takes a place, to which it brings files",
+		return usagef("%s is %s: give a folder of this machine; kumo crawl -o uploads files to a storage location",
 			flag, dir)
 	}
 	return nil
 }
 
-// goOn takes the settings of the crawl in the folder over, where the user has not given others, and refuses those that
+// resume takes the settings of the crawl in the folder, except those given now, and rejects changes of settings that
 // cannot change.
 func (o *options) resume(f *pflag.FlagSet) error {
 	if o.Job.Fetch.User != "" && !f.Changed("password") {
@@ -208,7 +208,7 @@ const userAgentKey = "user-agent"
 func (o *options) checkSaved(f *pflag.FlagSet, s settings.Setting, now []settings.Setting) error {
 	fl := f.Lookup(s.Key)
 	if fl == nil {
-		return nil // apply says it
+		return nil // apply reports it
 	}
 	if slices.ContainsFunc(s.Values, func(v string) bool { return strings.Contains(v, settings.Redacted) }) &&
 		!fl.Changed && !o.noFetch {
@@ -241,11 +241,11 @@ func (o *options) restartHint() string {
 	return "name another folder with --out, or begin again with --fresh, which sets this one aside"
 }
 
-// checkUnsaved refuses lasting settings that the crawl was begun without.
+// checkUnsaved rejects persistent settings that the crawl was started without.
 func (o *options) checkUnsaved(f *pflag.FlagSet, saved []settings.Setting) error {
 	for _, key := range setting.Keys((*setting.Setting).Lasting) {
 		if key == job.FieldsKey {
-			continue // it may come any time
+			continue // may be added at any time
 		}
 		fl := f.Lookup(key)
 		known := slices.ContainsFunc(saved, func(s settings.Setting) bool { return s.Key == key })
@@ -256,7 +256,7 @@ func (o *options) checkUnsaved(f *pflag.FlagSet, saved []settings.Setting) error
 	return nil
 }
 
-// settings are all values that are set, without those that are only for this run and without secrets.
+// settings returns all values that are set, without secrets and settings for this run only.
 func (o *options) settings() []settings.Setting {
 	var all []settings.Setting
 	if seeds := canonical(o.Job.Seeds); len(seeds) > 0 {

@@ -13,34 +13,35 @@ import (
 	"kumo/internal/view/results"
 )
 
-const simLong = `Try out, on one machine and without a network, what a crawl and a cluster do.
+const simLong = `Simulate crawls and clusters, on one machine and without a network.
 
-The strategies by which nodes share the hosts of the web among them run here as they are: it is the code of a crawl, with
-made-up hosts, made-up nodes and, where time matters, a clock that does not wait. So an answer that would take a hundred machines
-comes within seconds, and the same flags give the same answer, on any machine: what a random choice decides comes from --seed.
+The strategies for sharing hosts among nodes are the code of a real crawl, with synthetic hosts,
+synthetic nodes and, where time matters, virtual time. So results for a hundred machines take
+seconds, and the same flags give the same results on any machine: random choices depend on --seed.
 
-  kumo sim hash       how evenly Igloo's two-level hash spreads hosts, and how many move when a node comes or goes
-  kumo sim soak       whether a cluster loses nothing, and stays polite, whatever fails
-  kumo sim dspider    DSpider's experiments with a control unit again, and how many nodes one can serve
-  kumo sim mesh       the experiments of a crawler without a centre again, and what it costs as it grows
-  kumo sim balance    the experiments of balancing by predicted times again, and what samples are worth
-  kumo sim rank       which order of what waits finds the important pages soonest`
+  kumo sim hash       how evenly Igloo's two-level hash distributes hosts, and how many move when a
+                      node joins or leaves
+  kumo sim soak       whether a cluster loses nothing, and stays polite, under faults
+  kumo sim dspider    DSpider's experiments with a control unit, and how many nodes one can serve
+  kumo sim mesh       the experiments of a crawler without a center, and its cost as it grows
+  kumo sim balance    the experiments of balancing by predicted time, and the value of samples
+  kumo sim rank       which fetch order finds important pages soonest`
 
 func simCommand() *cobra.Command {
-	return withVerbs("sim", "Try out what crawls and clusters do", simLong, simHash(), simSoak(), simDSpider(), simMesh(),
+	return withVerbs("sim", "Simulate crawls and clusters", simLong, simHash(), simSoak(), simDSpider(), simMesh(),
 		simBalance(), simRank())
 }
 
-// A simFolder is the flag for the folder of an experiment's files.
+// A simFolder is the flag for the output folder of an experiment.
 type simFolder struct{ report.Folder }
 
 func (s *simFolder) bind(f *pflag.FlagSet, what string) {
-	f.StringVar(&s.Dir, "out", "", "write "+what+" into `DIR`, for kumo serve DIR to show")
-	f.Lookup("out").Annotations = map[string][]string{noVariable: {"true"}} // KUMO_OUT is where a crawl is
+	f.StringVar(&s.Dir, "out", "", "write "+what+" to `DIR`, which kumo serve DIR shows")
+	f.Lookup("out").Annotations = map[string][]string{noVariable: {"true"}} // KUMO_OUT is the folder of a crawl
 }
 
-// runs makes an experiment's command, once its flags are bound. Flags are checked before anything is written; what the
-// command was and what it said is left in the folder.
+// runs completes an experiment's command after its flags are bound. It checks the flags before it writes anything, and
+// stores the command line and its output in the folder.
 func (s *simFolder) runs(cmd *cobra.Command, check, run func(*cobra.Command) error) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := check(cmd); err != nil {
@@ -63,22 +64,22 @@ func (s *simFolder) runs(cmd *cobra.Command, check, run func(*cobra.Command) err
 	return cmd
 }
 
-// checkScaling rejects flags without effect: those of --scale if it is not given, and with --scale all flags but its
-// own and those in both.
+// checkScaling rejects flags without effect: the flags of --scale if it is not given, and with --scale all flags except
+// its own and those in both.
 func checkScaling(cmd *cobra.Command, scaling bool, both ...string) (err error) {
 	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
 		if of := strings.HasPrefix(f.Usage, "with --scale, "); f.Changed && of != scaling &&
 			!slices.Contains(both, f.Name) {
-			err = usagef("--%s says nothing with --scale", f.Name)
+			err = usagef("--%s has no effect with --scale", f.Name)
 			if of {
-				err = usagef("--%s says something only with --scale", f.Name)
+				err = usagef("--%s has an effect only with --scale", f.Name)
 			}
 		}
 	})
 	return err
 }
 
-// commandTyped is how a command was called, but for where its files go.
+// commandTyped returns the command line without the output folder.
 func commandTyped(cmd *cobra.Command) string {
 	words := []string{cmd.CommandPath()}
 	cmd.Flags().Visit(func(f *pflag.Flag) {

@@ -9,20 +9,27 @@ import (
 	"kumo/internal/lab/sim/report"
 )
 
-const simBalanceLong = `Make the experiments again by which Zhang, Tan, Chen and Lü (2019) judged their balancing by predicted times, in virtual time,
-and some that they did not make.
+const simBalanceLong = `Repeat the experiments with which Zhang, Tan, Chen and Lü (2019) evaluated balancing by
+predicted time, in virtual time, and some additional ones.
 
-  1  What each figure of a machine, and the number of URLs, does to the time of a piece: cores, clock, memory, network, disk
-  2  500 URLs split among five nodes: evenly, as the paper did, by its particle swarm, by the shortest run
-  3  The swarm against the shortest run on random clusters, and where the least variance is a long run
-  4  What samples are worth: errors and whole runs after 0 to 500 of them, and from run to run of a cold start
-  5  A crawl of 10,000 hosts, each left alone for 2 s after a request, by three nodes of which one is two times slower than the first,
-     and one four times: --strategy shard against --strategy balance. And again while the first becomes eight times slower
+  1  The effect of each property of a machine, and of the number of URLs, on the time of a batch:
+     cores, clock, memory, network, disk
+  2  500 URLs split among five nodes: evenly, as in the paper, by its particle swarm, by the
+     shortest run
+  3  The swarm against the shortest run on random clusters, and a case in which the least variance
+     is a long run
+  4  The value of samples: errors and whole runs after 0 to 500 of them, and from run to run after
+     a cold start
+  5  A crawl of 10,000 hosts with a delay of 2 s, by three nodes, of which the second is two times
+     and the third four times slower than the first: --strategy shard against --strategy balance.
+     Then the same while the first becomes eight times slower
 
-Two programs fetch each piece on a made-up machine: "paper", one process like the paper's, and "kumo". Predictions and splits are the
-code of a crawl, --strategy balance. Each of the paper's statements is judged by the numbers: seen, or not seen, and why.
+Two programs fetch each batch on a synthetic machine: "paper", one process as in the paper, and
+"kumo". Predictions and splits are the code of --strategy balance. Each statement of the paper is
+compared with the numbers: seen or not seen, and why.
 
-The same flags give the same bytes on one kind of processor, but for --cost. docs/decisions/balance-sim.md has the results.`
+The same flags give the same bytes on one kind of processor, except with --cost. The results are in
+docs/decisions/balance-sim.md.`
 
 const simBalanceExample = `  kumo sim balance                  # the tables and what is seen, in less than a minute
   kumo sim balance --out balance    # and CSV, and pictures as SVG`
@@ -35,17 +42,17 @@ type balanceSim struct {
 
 func simBalance() *cobra.Command {
 	b := balanceSim{balance: experiments.BalanceOfPaper()}
-	cmd := &cobra.Command{Use: "balance", Short: "Make the experiments of balancing by predicted times again",
+	cmd := &cobra.Command{Use: "balance", Short: "Repeat experiments on balancing by predicted time",
 		Long: simBalanceLong, Example: simBalanceExample, Args: cobra.NoArgs}
 	f := cmd.Flags()
-	b.out.bind(f, "tables as CSV and pictures as SVG")
-	f.Uint64Var(&b.balance.Seed, "seed", b.balance.Seed, "the seed's `NUMBER`")
-	f.IntVar(&b.balance.Runs, "runs", b.balance.Runs, "fetch each piece `K` times, with other pages; tables have the mean")
-	f.IntVar(&b.balance.Models, "models", b.balance.Models, "let `K` models learn, each from other samples; tables "+
-		"have the mean")
+	b.out.bind(f, "tables as CSV and plots as SVG")
+	f.Uint64Var(&b.balance.Seed, "seed", b.balance.Seed, "`NUMBER` of the seed")
+	f.IntVar(&b.balance.Runs, "runs", b.balance.Runs, "fetch each batch `K` times, with other pages; tables show the mean")
+	f.IntVar(&b.balance.Models, "models", b.balance.Models, "train `K` models on different samples; tables "+
+		"show the mean")
 	f.IntVar(&b.balance.Crawl.Hosts, "hosts", b.balance.Crawl.Hosts,
-		"crawl a web of `N` hosts in experiment 5; 0 leaves it out")
-	f.BoolVar(&b.cost, "cost", false, "measure what a split takes")
+		"crawl a web of `N` hosts in experiment 5; 0 skips it")
+	f.BoolVar(&b.cost, "cost", false, "measure the time of a split")
 	f.SortFlags = false
 	return b.out.runs(cmd, b.check, b.run)
 }

@@ -14,17 +14,19 @@ import (
 	"kumo/internal/lab/sim/report"
 )
 
-const simDSpiderLong = `Make the two experiments again by which DSpider (Wu, Ke, He and Liu, 2011) was judged, in virtual time.
+const simDSpiderLong = `Repeat the two experiments with which DSpider (Wu, Ke, He and Liu, 2011) was evaluated, in
+virtual time.
 
-  paper   its rules: fetch from a host at once, claim it then, drop it if it is another's
-  kumo    the code of a crawl, --strategy hub: ask, probe, claim, and fetch what was granted
+  paper   its rules: fetch from a host at once, then claim it, and drop it if another node owns it
+  kumo    the code of --strategy hub: ask, probe, claim, and fetch from granted hosts
 
-Nodes fetch one file after another, or so many at once that their links are saturated. Each of the paper's statements is judged by the
-numbers: seen, or not seen. f is a unit of size and T one of time. docs/explanation/dspider-experiments.md has the measures, the results, and what is assumed.
+Nodes fetch one file after another, or so many at once that their links are saturated. Each
+statement of the paper is compared with the numbers: seen or not seen. f is a unit of size and T one
+of time. See docs/explanation/dspider-experiments.md for the measures, results and assumptions.
 
---scale asks another question: at how many nodes is the control unit the limit?
+--scale answers another question: at how many nodes does the control unit become the bottleneck?
 
-The same flags give the same bytes, in tables and pictures alike.`
+The same flags give the same bytes, in tables and plots.`
 
 const simDSpiderExample = `  kumo sim dspider                                  # the tables and what is seen, in about a minute
   kumo sim dspider --out dspider                    # and CSV, and what bench/plot draws as PNG and SVG
@@ -44,7 +46,7 @@ type dspider struct {
 func simDSpider() *cobra.Command {
 	d := dspider{world: experiments.DSpiderOfPaper(), scale: experiments.ScaleOfPaper(), share: "parts", order: "host",
 		decider: "hub"}
-	cmd := &cobra.Command{Use: "dspider", Short: "Make DSpider's experiments again", Long: simDSpiderLong,
+	cmd := &cobra.Command{Use: "dspider", Short: "Repeat DSpider's experiments", Long: simDSpiderLong,
 		Example: simDSpiderExample, Args: cobra.NoArgs}
 	d.flags(cmd)
 	return d.out.runs(cmd, d.check, d.run)
@@ -52,51 +54,56 @@ func simDSpider() *cobra.Command {
 
 func (d *dspider) flags(cmd *cobra.Command) {
 	f, w := cmd.Flags(), &d.world
-	d.out.bind(f, "tables as CSV, pictures as SVG, and as JSON, which go run -C bench/plot . DIR draws,")
-	f.IntVar(&w.Runs, "runs", w.Runs, "make each run with `K` seeds; tables have mean and standard deviation")
-	f.Uint64Var(&w.Seed, "seed", w.Seed, "the first seed's `NUMBER`")
-	f.IntVar(&w.Files, "files", w.Files, "make a web of `K` files")
-	f.IntVar(&w.Hosts, "hosts", w.Hosts, "put them on `N` hosts, evenly")
-	f.IntVar(&w.Classes, "sizes", w.Classes, "a file has 1 to `K` f, all as likely")
-	f.IntVar(&w.Delays, "delays", w.Delays, "a connection takes 1 to `K` T, all as likely")
-	f.IntVar(&w.Start, "start", w.Start, "each node knows `M` hosts at the beginning")
-	f.BoolVar(&w.StartReachable, "near", w.StartReachable, "nodes begin only with hosts that they reach within the timeout")
-	f.Float64Var(&w.LinkChance, "link", w.LinkChance, "the chance `P` that a file names another host")
-	f.Float64Var(&w.Timeout, "timeout", w.Timeout, "`T` that a connection may take in experiment 1")
-	f.Float64Var(&w.LAN.Bandwidth, "lan-bandwidth", w.LAN.Bandwidth, "`F/T` of all nodes of the LAN together")
-	f.Float64Var(&w.WAN.Bandwidth, "wan-bandwidth", w.WAN.Bandwidth, "`F/T` of each node of the WAN")
-	f.Float64Var(&w.LAN.Message, "lan-message", w.LAN.Message, "`T` that a message takes in the LAN")
-	f.Float64Var(&w.WAN.Message, "wan-message", w.WAN.Message, "`T` that a message takes in the WAN: what a connection "+
-		"takes on average")
+	d.out.bind(f, "tables as CSV, plots as SVG, and as JSON, which go run -C bench/plot . DIR plots,")
+	f.IntVar(&w.Runs, "runs", w.Runs, "repeat each run with `K` seeds; tables show mean and standard deviation")
+	f.Uint64Var(&w.Seed, "seed", w.Seed, "`NUMBER` of the first seed")
+	f.IntVar(&w.Files, "files", w.Files, "create a web of `K` files")
+	f.IntVar(&w.Hosts, "hosts", w.Hosts, "distribute them evenly over `N` hosts")
+	f.IntVar(&w.Classes, "sizes", w.Classes, "file sizes are uniform from 1 to `K` f")
+	f.IntVar(&w.Delays, "delays", w.Delays, "connection times are uniform from 1 to `K` T")
+	f.IntVar(&w.Start, "start", w.Start, "each node starts with `M` known hosts")
+	f.BoolVar(
+		&w.StartReachable,
+		"near",
+		w.StartReachable,
+		"nodes start only with hosts that they reach within the timeout",
+	)
+	f.Float64Var(&w.LinkChance, "link", w.LinkChance, "probability `P` that a file links to another host")
+	f.Float64Var(&w.Timeout, "timeout", w.Timeout, "connection timeout in `T` in experiment 1")
+	f.Float64Var(&w.LAN.Bandwidth, "lan-bandwidth", w.LAN.Bandwidth, "total bandwidth of the LAN in `F/T`")
+	f.Float64Var(&w.WAN.Bandwidth, "wan-bandwidth", w.WAN.Bandwidth, "bandwidth of each WAN node in `F/T`")
+	f.Float64Var(&w.LAN.Message, "lan-message", w.LAN.Message, "`T` for a message in the LAN")
+	f.Float64Var(&w.WAN.Message, "wan-message", w.WAN.Message, "`T` for a message in the WAN: the average "+
+		"connection time")
 	f.Var(
 		setting.Choice(&d.share, []string{"parts", "running"}),
 		"share",
-		"a LAN node has its part of the bandwidth, or those "+
-			"that transfer share it",
+		"a LAN node has a fixed part of the bandwidth, or only "+
+			"transferring nodes share it",
 	)
 	f.Var(
 		setting.Choice(&d.order, []string{"host", "turns"}),
 		"order",
-		"a node finishes a host before the next, or hosts take "+
-			"turns by file",
+		"a node finishes a host before the next, or hosts alternate "+
+			"by file",
 	)
 	f.Var(
 		setting.Choice(&d.decider, []string{"hub", "plain"}),
 		"decider",
-		"what decides in kumo's mode: the code of a crawl, "+
-			"or the plainest form of its rules",
+		"decision code in mode kumo: that of a crawl, "+
+			"or the simplest form of its rules",
 	)
-	f.Float64Var(&w.Persist, "persist", w.Persist, "`T` until kumo's control unit has an entry on disk")
-	f.IntVar(&w.Places, "places", w.Places, "fetch `K` files at once where links are to be saturated")
-	f.IntSliceVar(&w.Nodes, "nodes", w.Nodes, "nodes of experiment 1, or of --scale, `N,N,...`")
-	f.Float64SliceVar(&w.Timeouts, "timeouts", w.Timeouts, "timeouts of experiment 2, `T,T,...`")
-	f.IntVar(&w.FewNodes, "few", w.FewNodes, "`N` nodes in experiment 2")
+	f.Float64Var(&w.Persist, "persist", w.Persist, "`T` until the control unit has an entry on disk, in mode kumo")
+	f.IntVar(&w.Places, "places", w.Places, "fetch `K` files at once when links are to be saturated")
+	f.IntSliceVar(&w.Nodes, "nodes", w.Nodes, "numbers of nodes for experiment 1, or for --scale, `N,N,...`")
+	f.Float64SliceVar(&w.Timeouts, "timeouts", w.Timeouts, "timeouts for experiment 2, `T,T,...`")
+	f.IntVar(&w.FewNodes, "few", w.FewNodes, "use `N` nodes in experiment 2")
 	f.Lookup("timeouts").DefValue = "[3,4,5,6,7]"
-	f.SortFlags = false // the order says what belongs together
+	f.SortFlags = false // keeps related flags together
 	d.scaleFlags(cmd)
 }
 
-// maxDSpiderNodes is beyond what the paper's world makes sense with.
+// maxDSpiderNodes is the maximum for which the paper's model makes sense.
 const maxDSpiderNodes = 1000
 
 func (d *dspider) check(cmd *cobra.Command) error {
@@ -129,7 +136,7 @@ func (d *dspider) check(cmd *cobra.Command) error {
 	case w.Runs < 1 || w.Runs > 1000 || w.Seed < 1:
 		return usagef("--runs must be from 1 to 1000, and --seed 1 or more")
 	case w.Start < 1 || w.Hosts < 2 || w.Hosts < w.Start*most:
-		return usagef("--hosts is %d: %d nodes that begin with %d each need as many, and at least 2", w.Hosts, most, w.Start)
+		return usagef("--hosts is %d: %d nodes that start with %d each need as many, and at least 2", w.Hosts, most, w.Start)
 	case w.Files < w.Hosts || w.Files > 5_000_000:
 		return usagef("--files is %d: from one for each host, %d, to 5000000 are possible", w.Files, w.Hosts)
 	case w.Classes < 1 || w.Classes > 255 || w.Delays < 1 || w.Delays > 255:
@@ -163,7 +170,7 @@ func withProgress[R any](cmd *cobra.Command, run func(context.Context, func(done
 	return run(cmd.Context(), show)
 }
 
-// runProgress shows on a terminal how far long work is, a few times a second, until it is hidden.
+// runProgress shows the progress of long work on a terminal, a few times per second, until hide is called.
 func runProgress() (show func(done, of int), hide func()) {
 	if !draws(os.Stderr) {
 		return func(int, int) {}, func() {}
@@ -180,24 +187,24 @@ func runProgress() (show func(done, of int), hide func()) {
 
 func (d *dspider) scaleFlags(cmd *cobra.Command) {
 	f, s := cmd.Flags(), &d.scale
-	f.BoolVar(&d.scaling, "scale", false, "look at how many nodes the control unit is the limit instead")
-	durationVar(f, &s.Claim, "claim-cost", s.Claim, "with --scale, `TIME` of the control unit's processor for a claim")
-	durationVar(f, &s.Message, "message-cost", s.Message, "with --scale, `TIME` of it for a message that comes or goes")
+	f.BoolVar(&d.scaling, "scale", false, "find the number of nodes at which the control unit is the bottleneck")
+	durationVar(f, &s.Claim, "claim-cost", s.Claim, "with --scale, CPU `TIME` of the control unit per claim")
+	durationVar(f, &s.Message, "message-cost", s.Message, "with --scale, CPU `TIME` of the control unit per message")
 	durationVar(f, &s.Persist, "persist-time", s.Persist, "with --scale, `TIME` until an entry is in the log; the next "+
 		"begins then")
-	durationVar(f, &s.Delay, "delay", s.Delay, "with --scale, `TIME` that a message is on its way")
-	durationVar(f, &s.Gather, "gather", s.Gather, "with --scale, `TIME` that a node waits for more to ask, with batches")
-	f.IntVar(&s.Shards, "shards", s.Shards, "with --scale, have `K` control units where there are several")
-	f.Float64Var(&s.Speed, "speed", s.Speed, "with --scale, a node fetches `P` pages a second, if it has them")
+	durationVar(f, &s.Delay, "delay", s.Delay, "with --scale, `TIME` to transfer a message")
+	durationVar(f, &s.Gather, "gather", s.Gather, "with --scale, `TIME` that a node gathers requests for a batch")
+	f.IntVar(&s.Shards, "shards", s.Shards, "with --scale, number `K` of control units when there are several")
+	f.Float64Var(&s.Speed, "speed", s.Speed, "with --scale, a node fetches at most `P` pages per second")
 	f.IntVar(&s.Pages, "pages", s.Pages, "with --scale, a host has `K` pages")
-	f.Float64Var(&s.Found, "found", s.Found, "with --scale, a page names `X` hosts whose owners its node does not "+
+	f.Float64Var(&s.Found, "found", s.Found, "with --scale, a page links to `X` hosts whose owners its node does not "+
 		"know, on average")
 	f.IntVar(&s.Hosts, "web", s.Hosts, "with --scale, there are `N` hosts")
-	durationVar(f, &s.WarmUp, "warm", s.WarmUp, "with --scale, take no figures for a `TIME`")
-	durationVar(f, &s.Time, "time", s.Time, "with --scale, then take them for a `TIME`")
+	durationVar(f, &s.WarmUp, "warm", s.WarmUp, "with --scale, do not measure for the first `TIME`")
+	durationVar(f, &s.Time, "time", s.Time, "with --scale, then measure for `TIME`")
 }
 
-// Beyond these a run would take minutes, or gigabytes.
+// Beyond these limits, a run would take minutes, or gigabytes.
 const (
 	mostScaleNodes = 20_000
 	mostScaleHosts = 50_000_000

@@ -13,29 +13,32 @@ import (
 	"kumo/internal/lab/sim/report"
 )
 
-const simHashLong = `Compare ways to place hosts on equal nodes.
+const simHashLong = `Compare methods of placing hosts on equal nodes.
 
-Igloo (Ye, Yu and Ma, 2002) has a table of M slots, --slots, as many as nodes were ever planned. A first hash of a host names a
-slot; if a node has it, the host is that node's. The hosts of empty slots are spread over all nodes by a second level:
+Igloo (Ye, Yu and Ma, 2002) has a table of M slots, --slots, the maximum number of nodes. A first
+hash of a host selects a slot; if a node has the slot, it owns the host. The hosts of empty slots are
+distributed over all nodes by a second level:
 
   paper        a second hash mod N, the number of nodes, as in the paper
-  rendezvous   the node whose hash with the host is greatest: what a crawl does
+  rendezvous   the node with the greatest hash together with the host: used in a crawl
   jump         jump hash, by the node's number in the list
   ring         the next of 128 points of each node on a circle
-  ring alone   the same without a table: consistent hashing as it is mostly done
+  ring alone   the same without a table: the usual consistent hashing
 
-Each takes the same made-up hosts, whose names differ in a few digits. For each way and number of nodes the table says
+Each method gets the same synthetic hosts, whose names differ in a few digits. For each method and
+number of nodes the table has:
 
   max/mean     the largest share of the hosts, divided by the mean
   deviation    the standard deviation of shares, in percent of the mean
-  p            the chance that an even spread is as uneven as this, by a chi-square test: below 0.001 it is not even
-  join         which part of the hosts moves to another node when one comes, behind the others in the list
-  leave        which part moves when the node in the middle of the list goes
-  least        which part must move then, so that shares can be even
-  in vain      which part moves between nodes that were there before and are there after
-  ns           what a look-up takes, with --cost
+  p            the probability that an even distribution is as uneven as this, by a chi-square test;
+               below 0.001 it is not even
+  join         the fraction of hosts that move when a node joins at the end of the list
+  leave        the fraction that moves when the node in the middle of the list leaves
+  least        the fraction that must move for even shares
+  in vain      the fraction that moves between nodes present before and after
+  ns           the time of a lookup, with --cost
 
-The table is the same for the same flags, but for ns.`
+The table is the same for the same flags, except for ns.`
 
 const simHashExample = `  kumo sim hash                                  # M = 16; from 4 to 5 nodes the paper's form moves 61 %
   kumo sim hash --slots 1024 --nodes 10,100,1000 --cost
@@ -46,17 +49,17 @@ func simHash() *cobra.Command {
 	var file string
 	var cost bool
 	out := &simFolder{}
-	cmd := &cobra.Command{Use: "hash", Short: "Compare ways to place hosts on nodes", Long: simHashLong,
+	cmd := &cobra.Command{Use: "hash", Short: "Compare methods of placing hosts on nodes", Long: simHashLong,
 		Example: simHashExample, Args: cobra.NoArgs}
 	f := cmd.Flags()
-	f.IntVar(&h.Slots, "slots", 16, "have a table of `M` slots, the largest number of nodes")
+	f.IntVar(&h.Slots, "slots", 16, "use a table of `M` slots, the largest number of nodes")
 	f.IntSliceVar(&h.Nodes, "nodes", []int{2, 3, 4, 5, 8, 12, 16}, "compare for these numbers of nodes, `N,N,...`, "+
 		"none above M")
 	f.IntVar(&h.Hosts, "hosts", 100_000, "place `K` hosts")
-	f.Uint64Var(&h.Seed, "seed", 1, "take the hashes that belong to this `NUMBER`")
-	f.StringVar(&file, "csv", "", "write the table to `FILE`, too, with all digits, and shares from 0 to 1")
+	f.Uint64Var(&h.Seed, "seed", 1, "`NUMBER` that selects the hash functions")
+	f.StringVar(&file, "csv", "", "also write the table to `FILE`, with all digits, and shares from 0 to 1")
 	out.bind(f, "the table as CSV")
-	f.BoolVar(&cost, "cost", false, "measure what a look-up takes")
+	f.BoolVar(&cost, "cost", false, "measure the time of a lookup")
 	check := func(*cobra.Command) error {
 		if !f.Changed("nodes") {
 			h.Nodes = slices.DeleteFunc(h.Nodes, func(n int) bool { return n > max(h.Slots, 2) })
@@ -86,7 +89,7 @@ func simHash() *cobra.Command {
 	})
 }
 
-// Beyond these the table would take minutes, or gigabytes.
+// Beyond these limits, the table would take minutes, or gigabytes.
 const (
 	mostSimSlots = 10_000
 	mostSimHosts = 10_000_000

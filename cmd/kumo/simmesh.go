@@ -10,21 +10,24 @@ import (
 	"kumo/internal/lab/sim/report"
 )
 
-const simMeshLong = `Make the three experiments again by which Huang, Zeng and Chen judged their crawler
-without a centre, on Kademlia.
+const simMeshLong = `Repeat the three experiments with which Huang, Zeng and Chen evaluated their crawler without a
+center, based on Kademlia.
 
-  1  Scaling: equal nodes that fetch a URL every 10 s, two at first, then 4, 6 and 7
-  2  Balance: eight nodes to which URLs come at rates of their own. Nodes give blocks of H = 20 URLs to others that have
-     room; the load ratio u is how many URLs wait at a node, by the size of its work area
-  3  Overhead: what nodes send each other, with and without balancing
+  1  Scaling: equal nodes that fetch a URL every 10 s, first two, then 4, 6 and 7
+  2  Balance: eight nodes that receive URLs at different rates. Nodes pass blocks of H = 20 URLs to
+     others with capacity; the load ratio u is the number of a node's pending URLs divided by the
+     size of its work area
+  3  Overhead: messages between nodes, with and without balancing
 
-The nodes are kumo's own code; network, engine and web are made up, and time is virtual. Load is balanced by the
-paper's rule and by kumo's, and each of the paper's statements is judged by the numbers: seen, or not seen, and why.
+The nodes are kumo's own code; network, engine and web are simulated in virtual time. Load is
+balanced by the paper's rule and by kumo's. Each statement of the paper is compared with the
+numbers: seen or not seen, and why.
 
---scale asks another question: what does it take to keep nodes together, as they become more? 10,000 nodes take some 6
-minutes of a processor and 1.3 GB, 100,000 more than ten times as much of both.
+--scale answers another question: what does membership cost as the number of nodes grows? 10,000
+nodes take some 6 minutes of CPU and 1.3 GB, 100,000 more than ten times as much of both.
 
-The same flags give the same bytes, but for --cost. docs/explanation/mesh-experiments.md has the results, and what is assumed.`
+The same flags give the same bytes, except with --cost. See docs/explanation/mesh-experiments.md for
+results and assumptions.`
 
 const simMeshExample = `  kumo sim mesh                                 # the tables and what is seen, in about a minute
   kumo sim mesh --out mesh                      # and CSV, and pictures as SVG
@@ -43,29 +46,34 @@ type meshSim struct {
 
 func simMesh() *cobra.Command {
 	m := meshSim{mesh: experiments.MeshOfPaper(), scale: experiments.MeshScales()}
-	cmd := &cobra.Command{Use: "mesh", Short: "Make the experiments of a crawler without a centre again",
+	cmd := &cobra.Command{Use: "mesh", Short: "Repeat the experiments of a crawler without a center",
 		Long: simMeshLong, Example: simMeshExample, Args: cobra.NoArgs}
 	f := cmd.Flags()
-	m.out.bind(f, "tables as CSV and pictures as SVG")
-	f.Uint64Var(&m.mesh.Seed, "seed", m.mesh.Seed, "the seed's `NUMBER`")
-	durationVar(f, &m.mesh.Time, "time", m.mesh.Time, "let each run of experiment 2 last this `TIME`")
+	m.out.bind(f, "tables as CSV and plots as SVG")
+	f.Uint64Var(&m.mesh.Seed, "seed", m.mesh.Seed, "`NUMBER` of the seed")
+	durationVar(f, &m.mesh.Time, "time", m.mesh.Time, "`TIME` of each run of experiment 2")
 	f.DurationSliceVar(&m.intervals, "intervals", append([]time.Duration{m.mesh.T}, m.mesh.OtherT...),
-		"T: let nodes look at "+
-			"their load once in this `TIME,TIME,...`; the first is that of the main runs")
+		"T: nodes check "+
+			"their load at this interval, `TIME,TIME,...`; the first is that of the main runs")
 	f.Lookup("intervals").DefValue = "[3m,30s,1m,10m,19m,40m]"
-	f.IntSliceVar(&m.mesh.HostURLs, "host-urls", m.mesh.HostURLs, "have hosts of `N,N,...` URLs, too; hosts of one "+
+	f.IntSliceVar(&m.mesh.HostURLs, "host-urls", m.mesh.HostURLs, "also use hosts of `N,N,...` URLs; hosts of one "+
 		"always are")
-	f.BoolVar(&m.cost, "cost", false, "measure what of the processor's time nodes take")
-	f.BoolVar(&m.scaling, "scale", false, "look at what keeping together takes as nodes become more instead")
-	f.IntSliceVar(&m.scale.Nodes, "nodes", m.scale.Nodes, "with --scale, have so many nodes, `N,N,...`")
-	f.IntVar(&m.scale.FullUpTo, "whole", m.scale.FullUpTo, "with --scale, run the whole machine, with a crawl, for up to `N` "+
-		"nodes")
-	durationVar(f, &m.scale.MeanStay, "stay", m.scale.MeanStay, "with --scale, let nodes stay for this `TIME` on average")
+	f.BoolVar(&m.cost, "cost", false, "measure the CPU time of nodes")
+	f.BoolVar(&m.scaling, "scale", false, "instead, measure the cost of membership as the number of nodes grows")
+	f.IntSliceVar(&m.scale.Nodes, "nodes", m.scale.Nodes, "with --scale, numbers of nodes, `N,N,...`")
+	f.IntVar(
+		&m.scale.FullUpTo,
+		"whole",
+		m.scale.FullUpTo,
+		"with --scale, run complete nodes, with a crawl, for up to `N` "+
+			"nodes",
+	)
+	durationVar(f, &m.scale.MeanStay, "stay", m.scale.MeanStay, "with --scale, mean `TIME` that a node stays")
 	f.SortFlags = false
 	return m.out.runs(cmd, m.check, m.run)
 }
 
-// Beyond these a run would take hours, or more memory than machines have.
+// Beyond these limits, a run would take hours, or more memory than machines have.
 const (
 	mostMeshNodes = 100_000
 	mostWhole     = 10_000

@@ -15,39 +15,41 @@ import (
 	"kumo/internal/lab/sim/report"
 )
 
-const simRankLong = `Try out in which order a crawl that cannot fetch all it knows fetches most of what matters.
+const simRankLong = `Compare fetch orders: which one fetches most important pages if a crawl cannot fetch everything?
 
-Igloo (Ye, Yu and Ma, 2002) fetches what has the highest PageRank in the graph found so far. It was tried on one
-university's pages: how many of the 500 most important ones are there, after how many fetches? Here each order crawls a
-graph to its end:
+Igloo (Ye, Yu and Ma, 2002) fetches the URL with the highest PageRank in the graph found so far. Its
+authors tested it on one university's pages: how many of the 500 most important pages are found after
+how many fetches? Here each order crawls a graph completely:
 
   pagerank   the highest PageRank so far
-  opic       the most cash: each page shares out what it was given (Abiteboul, Preda and Cobena, 2003)
+  opic       the most cash: each page distributes its cash (Abiteboul, Preda and Cobena, 2003)
   indegree   the most links so far
-  breadth    as they were found
-  depth      the least depth; where there is one queue, the same
-  random     any of those that wait
+  breadth    first found first
+  depth      the least depth; the same with a single queue
+  random     a random pending URL
 
-once from one queue, and once politely: each host has a queue, and is left alone for as long as --delay fetches take.
-Important is, in one table, what has the highest PageRank in the whole graph, in another, what has most links. Then
-each of the paper's statements is judged by the numbers: seen, or not seen, and why.
+once from a single queue, and once politely: each host has a queue, and is left alone for the time
+of --delay fetches. One table defines importance as PageRank in the whole graph, another as the
+number of links. Then each statement of the paper is compared with the numbers: seen or not seen,
+and why.
 
-The graph is a made-up web of --pages pages, or read from a file, plain or compressed by gzip or zstd:
+The graph is a synthetic web of --pages pages, or a file, plain or compressed with gzip or zstd:
 
-  edges      a line has two pages: names or URLs
-  adjacency  a line has a page, then those that it links to
-  numbered   the first line says how many pages there are; each that follows has the numbers, from 0, of those to which
-             the next page links
+  edges      each line has two pages: names or URLs
+  adjacency  each line has a page, then those that it links to
+  numbered   the first line has the number of pages; each following line has the numbers, from 0, of
+             the targets of the next page
 
-or from the folder that kumo export --to links has filled: the graph of what a crawl has.
+or the folder of kumo export --to links: the graph of a crawl.
 
-Hosts are those of URLs; where pages have numbers, --host-pages of them in a row are a host. A million pages take some
-400 MB and, on two processors, half a minute.
+Hosts are those of URLs; if pages have numbers, --host-pages of them in a row form a host. A million
+pages take some 400 MB and, on two processors, half a minute.
 
-With --nodes nodes share a crawl: each ranks the URLs of its own hosts by the links that it finds and by what others
-tell it of theirs. When shares of the pages are fetched (--at), the ranks are compared with one PageRank.
+With --nodes, several nodes share a crawl. Each ranks the URLs of its own hosts by the links that it
+finds, and by reports of the others. When given shares of the pages are fetched (--at), the ranks
+are compared with a central PageRank.
 
-The same flags give the same bytes. docs/decisions/rank.md has the results.`
+The same flags give the same bytes. The results are in docs/decisions/rank.md.`
 
 const simRankExample = `  kumo sim rank                              # a made-up web of a million pages
   kumo sim rank --pages 100000 --out rank    # a smaller one; tables as CSV, and pictures as SVG
@@ -61,49 +63,49 @@ type rankSim struct {
 	graph     string
 	made      experiments.GeneratedGraph
 	hostPages int
-	nodes     experiments.RankNodes // where --nodes is there
+	nodes     experiments.RankNodes // with --nodes
 	out       simFolder
 }
 
 func simRank() *cobra.Command {
 	s := rankSim{rank: experiments.RankOfPaper(), nodes: experiments.DefaultRankNodes(),
 		made: experiments.GeneratedGraph{Pages: 1_000_000, BySize: experiments.BySize}}
-	cmd := &cobra.Command{Use: "rank", Short: "Compare orders in which what waits is fetched", Long: simRankLong,
+	cmd := &cobra.Command{Use: "rank", Short: "Compare fetch orders of pending URLs", Long: simRankLong,
 		Example: simRankExample, Args: cobra.NoArgs}
 	f := cmd.Flags()
-	f.StringVar(&s.graph, "graph", "", "read the graph from `FILE`, or of an export's folder; -: from standard "+
+	f.StringVar(&s.graph, "graph", "", "read the graph from `FILE` or an export's folder; -: from standard "+
 		"input")
-	f.IntVar(&s.made.Pages, "pages", s.made.Pages, "make up a web of `N` pages")
-	f.Float64Var(&s.made.BySize, "by-size", s.made.BySize, "let this `SHARE` of its links to other hosts lead to any "+
-		"page's host, so that large hosts are linked to more")
-	f.IntVar(&s.hostPages, "host-pages", 0, "with --graph, have `N` pages in a row on a host where pages have numbers")
-	s.out.bind(f, "tables as CSV and pictures as SVG")
-	f.Uint64Var(&s.rank.Seed, "seed", s.rank.Seed, "the seed's `NUMBER`")
-	f.IntVar(&s.rank.Seeds, "seeds", s.rank.Seeds, "begin each crawl with `N` pages, drawn from the front pages")
-	f.IntVar(&s.rank.Top, "top", s.rank.Top, "have `N` important pages")
-	f.IntVar(&s.rank.Delay, "delay", s.rank.Delay, "leave a host alone for the time of `N` fetches after each")
-	f.Float64Var(&s.rank.Growth, "growth", s.rank.Growth, "make a pass of PageRank when links have become more "+
+	f.IntVar(&s.made.Pages, "pages", s.made.Pages, "generate a web of `N` pages")
+	f.Float64Var(&s.made.BySize, "by-size", s.made.BySize, "this `SHARE` of its links to other hosts leads to any "+
+		"page's host, so that large hosts have more links")
+	f.IntVar(&s.hostPages, "host-pages", 0, "with --graph, `N` numbered pages in a row form a host")
+	s.out.bind(f, "tables as CSV and plots as SVG")
+	f.Uint64Var(&s.rank.Seed, "seed", s.rank.Seed, "`NUMBER` of the seed")
+	f.IntVar(&s.rank.Seeds, "seeds", s.rank.Seeds, "start each crawl with `N` pages, drawn from the front pages")
+	f.IntVar(&s.rank.Top, "top", s.rank.Top, "number `N` of important pages")
+	f.IntVar(&s.rank.Delay, "delay", s.rank.Delay, "after each fetch, leave a host alone for the time of `N` fetches")
+	f.Float64Var(&s.rank.Growth, "growth", s.rank.Growth, "compute PageRank when the number of links has grown "+
 		"by this `SHARE`")
 	f.StringSliceVar(&s.rank.Orders, "orders", s.rank.Orders, "try these orders, `NAME,NAME,...`")
-	f.IntSliceVar(&s.nodes.Nodes, "nodes", nil, "have so many nodes share a crawl, `N,N,...`, and judge how well "+
+	f.IntSliceVar(&s.nodes.Nodes, "nodes", nil, "share a crawl among this many nodes, `N,N,...`, and judge how well "+
 		"they rank")
-	f.Float64SliceVar(&s.nodes.At, "at", s.nodes.At, "with --nodes, judge when so large `SHARE,SHARE,...`s of the pages "+
+	f.Float64SliceVar(&s.nodes.At, "at", s.nodes.At, "with --nodes, judge when these `SHARE,SHARE,...`s of the pages "+
 		"are fetched")
-	f.IntVar(&s.nodes.Batch, "batch", s.nodes.Batch, "with --nodes, have each send links to others after `N` pages")
+	f.IntVar(&s.nodes.Batch, "batch", s.nodes.Batch, "with --nodes, send links to other nodes after `N` pages")
 	f.SortFlags = false
 	return s.out.runs(cmd, s.check, s.run)
 }
 
-// maxRankPages is what takes some 4 GB, and ten minutes.
+// maxRankPages takes some 4 GB, and ten minutes.
 const maxRankPages = 10_000_000
 
 func (s *rankSim) check(cmd *cobra.Command) error {
 	r := &s.rank
 	switch {
 	case s.graph != "" && (cmd.Flags().Changed("pages") || cmd.Flags().Changed("by-size")):
-		return usagef("--pages and --by-size say nothing with --graph")
+		return usagef("--pages and --by-size have no effect with --graph")
 	case s.graph == "" && s.hostPages != 0:
-		return usagef("--host-pages says something only with --graph")
+		return usagef("--host-pages has an effect only with --graph")
 	case s.hostPages < 0:
 		return usagef("--host-pages is %d: 1 or more is possible", s.hostPages)
 	case s.made.Pages < 1000 || s.made.Pages > maxRankPages:
@@ -126,10 +128,10 @@ func (s *rankSim) check(cmd *cobra.Command) error {
 	}
 	for i, o := range r.Orders {
 		if !slices.Contains(experiments.RankOrders(), o) {
-			return usagef("--orders: there is no order %q, but %s", o, strings.Join(experiments.RankOrders(), ", "))
+			return usagef("--orders: %q is not one of %s", o, strings.Join(experiments.RankOrders(), ", "))
 		}
 		if slices.Contains(r.Orders[:i], o) {
-			return usagef("--orders: %s is there twice", o)
+			return usagef("--orders: %s is given twice", o)
 		}
 	}
 	return nil
@@ -161,12 +163,12 @@ func (s *rankSim) read(stdin io.Reader) (*experiments.Graph, error) {
 
 func (s *rankSim) readExport() (_ *experiments.Graph, err error) {
 	if s.hostPages > 0 {
-		return nil, usagef("--host-pages says nothing of %s, whose pages have URLs", s.graph)
+		return nil, usagef("--host-pages has no effect on %s, whose pages have URLs", s.graph)
 	}
 	var lists [2]*os.File
 	for n, name := range []string{links.Nodes, links.Edges} {
 		if lists[n], err = os.Open(filepath.Join(s.graph, name)); err != nil {
-			return nil, fmt.Errorf("--graph: %s is a folder, but not of kumo export --to links: %w", s.graph, err)
+			return nil, fmt.Errorf("--graph: %s is a folder, but not one of kumo export --to links: %w", s.graph, err)
 		}
 		defer lists[n].Close()
 	}
@@ -198,7 +200,7 @@ func (s *rankSim) run(cmd *cobra.Command) error {
 	return report.Rank(cmd.OutOrStdout(), &s.out.Folder, &s.rank, res)
 }
 
-// maxRankNodes is what takes some 200 MB for each million pages.
+// maxRankNodes takes some 200 MB for each million pages.
 const maxRankNodes = 64
 
 func (s *rankSim) checkNodes(cmd *cobra.Command) error {
@@ -207,14 +209,14 @@ func (s *rankSim) checkNodes(cmd *cobra.Command) error {
 	if len(n.Nodes) == 0 {
 		for _, name := range alone {
 			if cmd.Flags().Changed(name) {
-				return usagef("--%s says something only with --nodes", name)
+				return usagef("--%s has an effect only with --nodes", name)
 			}
 		}
 		return nil
 	}
 	for _, name := range together {
 		if cmd.Flags().Changed(name) {
-			return usagef("--%s says nothing with --nodes", name)
+			return usagef("--%s has no effect with --nodes", name)
 		}
 	}
 	for _, of := range n.Nodes {
@@ -224,12 +226,12 @@ func (s *rankSim) checkNodes(cmd *cobra.Command) error {
 	}
 	for _, at := range n.At {
 		if !(at > 0 && at <= 1) {
-			return usagef("--at: %v is no share above 0, and 1 at the most", at)
+			return usagef("--at: %v is not a share above 0 and at most 1", at)
 		}
 	}
 	switch {
 	case len(n.At) == 0:
-		return usagef("--at is empty: say when nodes are to be judged")
+		return usagef("--at is empty: give the shares at which to judge the nodes")
 	case n.Batch < 1:
 		return usagef("--batch is %d: 1 or more is possible", n.Batch)
 	}

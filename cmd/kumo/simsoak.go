@@ -13,26 +13,29 @@ import (
 	"kumo/internal/lab/sim/report"
 )
 
-const simSoakLong = `Run a cluster through faults in virtual time, once for each seed, and check after each run what must always hold:
+const simSoakLong = `Run a cluster through faults in virtual time, once for each seed, and check these invariants after
+each run:
 
-  no URL is lost             every page that can be reached is fetched at least once; a node forgets only what it has
-                             handed over
-  few are fetched twice      only those whose done mark a crash has lost
-  one owner, one holder      at rest, for every host; all nodes agree on it
-  politeness                 never two nodes at one host at once, nor within its delay; after a process stood still, a request
-                             a worker may slip, which is counted
-  nothing goes to and fro    a host that has moved to a node with less to do stays there (hub)
-  a minority stops           a node that the registry is out of reach of stops when its lease ends
+  no URL is lost             every reachable page is fetched at least once; a node forgets only URLs
+                             that it has handed over
+  few are fetched twice      only those whose done mark was lost in a crash
+  one owner, one holder      for every host, when idle; all nodes agree on it
+  politeness                 never two nodes at one host at once, nor within its delay; after a process
+                             was suspended, each worker may slip by one request, which is counted
+  nothing goes to and fro    a host that has moved to a less loaded node stays there (hub)
+  a minority stops           a node that cannot reach the registry stops when its lease ends
 
-Nodes are killed, lose their disks, stand still, are cut off, one way or both, leave and join; the registry loses its leader;
-messages are lost, doubled and late. What decides is a node's own code; disk, network, registry and web are modelled. Each run
-is the same for the same seed and flags. The last line says what all runs came to. Where something is not as it must be, the
-seed and its story are printed, and kumo ends with 1.
+Nodes are killed, lose their disks, are suspended, are partitioned in one or both directions, leave
+and join; the registry loses its leader; messages are lost, duplicated and delayed. Decisions are
+made by a node's real code; disk, network, registry and web are models. Each run is reproducible
+from seed and flags. The last line has the totals of all runs. If an invariant is violated, the seed
+and its events are printed, and kumo exits with 1.
 
-With the strategy mesh there is no registry, and there are no epochs and leases. Both parts of a network that is cut
-go on, and nodes take a while to agree again; so pages that are fetched twice are counted and not judged, and so are
-requests to a host at which another node is (slips), up to a minute after a cut is healed or either node has begun or
-stood still. What else is listed above is judged, and that a node finds the end of the crawl.`
+With strategy mesh there are no registry, epochs and leases. Both parts of a partitioned network
+continue, and nodes take a while to agree again. So pages fetched twice are counted but not judged,
+and so are requests to a host that another node visits (slips), up to a minute after a partition is
+healed, or after either node has started or was suspended. The other invariants are checked, and
+also that a node detects the end of the crawl.`
 
 const simSoakExample = `  kumo sim soak --nodes 50 --seeds 1000
   kumo sim soak --strategy hub --apart 0.3 --nodes 50 --seeds 200
@@ -52,26 +55,31 @@ type soak struct {
 
 func simSoak() *cobra.Command {
 	s := soak{strategy: "shard", preset: "lan"}
-	cmd := &cobra.Command{Use: "soak", Short: "Run a cluster through faults, again and again", Long: simSoakLong,
+	cmd := &cobra.Command{Use: "soak", Short: "Run a cluster through faults, for many seeds", Long: simSoakLong,
 		Example: simSoakExample, Args: cobra.NoArgs}
 	f := cmd.Flags()
-	f.Var(setting.Choice(&s.strategy, sim.Strategies()), "strategy", "how hosts are shared among nodes")
-	f.IntVar(&s.cfg.Nodes, "nodes", 50, "begin with `N` nodes")
+	f.Var(setting.Choice(&s.strategy, sim.Strategies()), "strategy", "strategy for sharing hosts among nodes")
+	f.IntVar(&s.cfg.Nodes, "nodes", 50, "start with `N` nodes")
 	f.IntVar(&s.cfg.Seeds, "seeds", 100, "run `K` seeds")
-	f.Uint64Var(&s.cfg.FirstSeed, "seed", 1, "the first seed's `NUMBER`")
-	f.IntVar(&s.cfg.Hosts, "hosts", 0, "make a web of `N` hosts (0: three a node)")
-	f.Var(setting.Choice(&s.preset, []string{"lan", "wan"}), "preset", "how far nodes are from each other")
-	f.StringVar(&s.latency, "latency", "", "take the latency between nodes from `FILE`: a matrix of round-trip times")
-	durationVar(f, &s.faults, "faults", 0, "let something go wrong once in this time, on average (0: the preset's; "+
+	f.Uint64Var(&s.cfg.FirstSeed, "seed", 1, "`NUMBER` of the first seed")
+	f.IntVar(&s.cfg.Hosts, "hosts", 0, "create a web of `N` hosts (0: three per node)")
+	f.Var(setting.Choice(&s.preset, []string{"lan", "wan"}), "preset", "network between the nodes")
+	f.StringVar(&s.latency, "latency", "", "read the latency between nodes from `FILE`: a matrix of round-trip times")
+	durationVar(f, &s.faults, "faults", 0, "mean time between faults (0: the preset's; "+
 		"below 0: never)")
-	durationVar(f, &s.cfg.FaultTime, "time", 0, "let things go wrong for this long (0: the preset's)")
-	f.Float64Var(&s.cfg.Unreachable, "apart", 0, "let this `SHARE` of the pairs of a node and a host not reach each other, 0 "+
-		"to 1; only hub cares")
-	f.BoolVar(&s.cfg.Formed, "formed", false, "begin with a cluster that all nodes have joined")
-	f.Uint64Var(&s.story, "story", 0, "run this `SEED` alone, and tell what happened")
+	durationVar(f, &s.cfg.FaultTime, "time", 0, "time with faults (0: the preset's)")
+	f.Float64Var(
+		&s.cfg.Unreachable,
+		"apart",
+		0,
+		"this `SHARE` of the pairs of a node and a host cannot connect, 0 "+
+			"to 1; affects only hub",
+	)
+	f.BoolVar(&s.cfg.Formed, "formed", false, "start with a cluster that all nodes have joined")
+	f.Uint64Var(&s.story, "story", 0, "run only this `SEED`, and print what happens")
 	out := &simFolder{}
 	out.bind(f, "what it says")
-	return out.runs(cmd, func(*cobra.Command) error { return nil }, s.run) // which checks the flags
+	return out.runs(cmd, func(*cobra.Command) error { return nil }, s.run) // run checks the flags
 }
 
 func (s *soak) run(cmd *cobra.Command) error {
@@ -84,7 +92,7 @@ func (s *soak) run(cmd *cobra.Command) error {
 		all := sim.Report{Seeds: 1}
 		var told sim.Failure
 		all.Figures, told = sim.Story(cfg, s.story, -1)
-		if len(told.Violations) > 0 { // again, with what became of the host
+		if len(told.Violations) > 0 { // again, with the events of the host
 			all.Figures, told = sim.Story(cfg, s.story, told.Violations[0].Host)
 			all.Failed = []sim.Failure{told}
 		}
@@ -111,7 +119,7 @@ func (s *soak) config() (sim.Config, error) {
 	}
 	cfg.Nodes, cfg.Seeds, cfg.FirstSeed, cfg.Formed = s.cfg.Nodes, s.cfg.Seeds, s.cfg.FirstSeed, s.cfg.Formed
 	if s.cfg.Unreachable < 0 || s.cfg.Unreachable > 1 {
-		return cfg, usagef("--apart is a share, from 0 to 1")
+		return cfg, usagef("--apart must be a share from 0 to 1")
 	}
 	cfg.Hosts, cfg.Unreachable = s.cfg.Hosts, s.cfg.Unreachable
 	if s.cfg.FaultTime > 0 {

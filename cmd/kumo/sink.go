@@ -20,13 +20,13 @@ import (
 	"kumo/internal/base/stats"
 )
 
-// A formatOrSink is a choice of forms that takes the URL of a sink, too.
+// A formatOrSink is a choice of formats that also accepts the URL of a sink.
 type formatOrSink struct {
 	setting.Value
 	to *string
 }
 
-// Set is pflag.Value's.
+// Set implements pflag.Value.
 func (f formatOrSink) Set(s string) error {
 	if sinks.Is(s) {
 		*f.to = s
@@ -35,7 +35,7 @@ func (f formatOrSink) Set(s string) error {
 	return f.Value.Set(s)
 }
 
-// send is kumo export --to SINK.
+// send runs kumo export --to SINK.
 func (o *exportOptions) send(ctx context.Context, crawl string, out io.Writer) error {
 	if err := uploads.CheckLocal(crawl, "an export to a server"); err != nil {
 		return err
@@ -52,19 +52,19 @@ func (o *exportOptions) send(ctx context.Context, crawl string, out io.Writer) e
 		}
 	}
 	if o.form == sinks.Stdout {
-		signal.Ignore(syscall.SIGPIPE) // to be told by the write
+		signal.Ignore(syscall.SIGPIPE) // the write returns the error
 	}
 	begin := time.Now()
 	r, err := sinks.Run(ctx, x)
 	clear()
 	if errors.Is(err, stdout.ErrClosed) {
-		return nil // who reads has enough
+		return nil // the reader has closed the pipe
 	}
 	if err != nil || o.quiet || o.form == sinks.Stdout {
 		return err
 	}
 	if r.After != "" {
-		fmt.Fprintf(out, "went on behind %s\n", r.After)
+		fmt.Fprintf(out, "resumed after %s\n", r.After)
 	}
 	fmt.Fprintf(out, "%s sent to %s in %.1f s\n", stats.Count(r.Sent, "records"), sink.Redact(o.form),
 		time.Since(begin).Seconds())
@@ -72,7 +72,7 @@ func (o *exportOptions) send(ctx context.Context, crawl string, out io.Writer) e
 	return nil
 }
 
-var errSinkDiffers = errors.New("the sink has not what the crawl has")
+var errSinkDiffers = errors.New("the sink differs from the crawl")
 
 func (o *verifyOptions) compare(cmd *cobra.Command, crawl string) error {
 	out := cmd.OutOrStdout()
@@ -98,7 +98,7 @@ func (o *verifyOptions) compare(cmd *cobra.Command, crawl string) error {
 		clear()
 		fmt.Fprintf(out, "%s: %s\n", what, url)
 		if said[what] == defaultFaultLimit && !o.all {
-			fmt.Fprintf(out, "more that are %s are counted only: --all says them\n", what)
+			fmt.Fprintf(out, "more that are %s are counted only: --all lists them\n", what)
 		}
 	})
 	clear()

@@ -12,24 +12,27 @@ import (
 	"kumo/internal/base/stats"
 )
 
-const snapshotLong = `Copy the crawl in DIR, as it is at one moment, into the new folder TARGET (default: beside it, DIR.snapshot-TIME).
+const snapshotLong = `Copy the crawl in DIR, as it is at one moment, into the new folder TARGET (default:
+DIR.snapshot-TIME).
 
-This is how to back up a crawl, also while it runs: the crawl makes the copy itself, through the port that it answers questions at, and
-goes on meanwhile. cp, rsync and the like copy files of a crawl that runs at different moments; such a copy may be refused when it is
-to go on.
+Use it to back up a crawl, also while it runs: the crawl makes the copy itself, and continues. cp,
+rsync and similar programs copy the files of a running crawl at different moments; such a copy may
+be unable to resume.
 
-Files that never change any more (closed WARC files, parts of the URL database) are shared by hard links where DIR and TARGET are on one
-disk, and copied otherwise; so a snapshot beside the crawl costs little, and is to be copied elsewhere if the disk itself may be lost.
+Immutable files (closed WARC files, parts of the URL database) are shared by hard links if DIR and
+TARGET are on one disk, and copied otherwise. A snapshot beside the crawl is therefore cheap; copy it
+to another disk as protection against a disk failure.
 
-The copy passes kumo verify, and goes on as a crawl: kumo crawl -o TARGET. Two crawls that go on from one moment fetch the rest twice.
+The copy passes kumo verify, and can resume: kumo crawl -o TARGET. If both crawls resume, they fetch
+the remaining URLs twice.
 
-Exit codes: 0 the copy is there, 1 it is not, 2 wrong usage.`
+Exit codes: 0 the copy is complete, 1 it is not, 2 wrong usage.`
 
 func snapshotCommand() *cobra.Command {
 	var quiet bool
-	cmd := &cobra.Command{Use: "snapshot DIR [TARGET]", Short: "Copy a crawl, also while it runs, so that the copy can " +
+	cmd := &cobra.Command{Use: "snapshot DIR [TARGET]", Short: "Copy a crawl, also while it runs; the copy can " +
 		"go on", Long: snapshotLong, Example: "  kumo snapshot crawls/news\n  kumo snapshot crawls/news /backup/news-monday",
-		Args: between(1, 2, "name the crawl's folder, and where the copy goes: kumo snapshot DIR [TARGET]"),
+		Args: between(1, 2, "name the crawl's folder, and the folder for the copy: kumo snapshot DIR [TARGET]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			target := session.SnapshotName(args[0], time.Now())
 			if len(args) == 2 {
@@ -54,6 +57,6 @@ func snapshotCommand() *cobra.Command {
 			)
 			return nil
 		}}
-	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "do not say how far it is")
+	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "do not show progress")
 	return orOut(cmd)
 }

@@ -23,28 +23,34 @@ import (
 	"kumo/internal/view/text"
 )
 
-const statusLong = `Say how a crawl goes. Of one on this machine alone, in the folder that --out names: whether it runs, or how it has ended, what it
-has fetched, what waits, why URLs were left out, when it ends at the earliest, and what is in the way if it stands still. --json gives report.json's
-fields and what is told of a crawl that runs: see docs/how-to/watch-a-crawl.md. A crawl that runs goes on undisturbed.
+const statusLong = `Show the state of a crawl. For a crawl on this machine, in the folder named by --out: whether it
+runs, or how it ended, fetched pages, pending URLs, reasons for exclusion, the earliest end, and
+the cause if it stalls. --json prints the fields of report.json and those of a running crawl: see
+docs/how-to/watch-a-crawl.md. A running crawl is not disturbed.
 
-Of a crawl of several nodes (--crawl): what it does, and of each node what it is to the others, how many hosts it owns, what waits there,
-what it fetches, which links it has for others, how much of its journal is not shipped yet, and when it was last heard of.
+For a crawl of several nodes (--crawl): the state of the crawl, and for each node its role, its
+number of hosts and pending URLs, its rate, links for other nodes, the size of its unshipped journal,
+and the time of its last report.
 
-A node tells this every few seconds, with its lease; --json gives the same as one object, the fields of which docs/reference/cluster-status.md
-explains. With --watch it is shown again and again until Ctrl-C, or until the nodes end. The pages of all nodes are also those of nodes that
-have gone. On a narrow terminal some columns are left out.
+A node reports every few seconds, with its lease; --json prints the reports as one object, described
+in docs/reference/cluster-status.md. With --watch the status is updated until Ctrl-C, or until the
+nodes end. Totals include nodes that have left. A narrow terminal shows fewer columns.
 
-While too few of the cluster's servers run it shows, after 3 s, what those that run knew last, says which are away, and exits with 1.
+If too few of the cluster's servers run, the last known state is shown after 3 s, with the missing
+servers, and the exit code is 1.
 
-With the strategy hub it says which node is the control unit, how many hosts each node was given, how many of them are parked because nobody
-reaches them, and how long it waits for a connection to a new host. --hosts lists whose the hosts are, since when, and of those that are parked
-who has failed to reach them and when they are tried again. With the strategies shard and mesh it says of hosts that are named whose they are.
+With strategy hub it shows which node is the control unit, how many hosts each node was given, how
+many of them are parked because no node reaches them, and the connection timeout for new hosts.
+--hosts lists the owners of hosts, since when, and for parked hosts the nodes that failed to reach
+them and the time of the next attempt. With strategies shard and mesh it lists the owners of the
+hosts named.
 
-With the strategy balance it says which node is the master, and of each node how many URLs it was given and has done since that began, how many it
-has left, for how long by prediction, how far its last predictions were off, and by what they are made: kumo balance model --help explains.
+With strategy balance it shows which node is the master, and for each node how many URLs it was given
+and has done since the master started, how many are left, the predicted time for them, the error of
+the last predictions, and their basis: see kumo balance model --help.
 
-With the strategy mesh no node knows all others: the one that is asked has them add up what they say, over a tree that their ids make, and says
-how long that took and how old it is. At most 64 nodes are listed.`
+With strategy mesh no node knows all others: the queried node collects the reports over a tree of
+nodes, and shows how long that took and how old they are. At most 64 nodes are listed.`
 
 const statusExample = `  kumo status -o crawls/example.com
   kumo status -o crawls/example.com --watch
@@ -59,7 +65,7 @@ func statusCommand() *cobra.Command {
 	s, h := &statusView{}, &hostsView{}
 	dir := ""
 	cmd := &cobra.Command{Use: "status FOLDER | --crawl NAME [--hosts [HOST|DOMAIN...]]",
-		Short: "Say how a crawl goes", Long: statusLong, Example: statusExample, DisableFlagsInUseLine: true,
+		Short: "Show the state of a crawl", Long: statusLong, Example: statusExample, DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 && !h.on && dir == "" && c.crawl == "" {
 				dir, args = args[0], nil
@@ -72,7 +78,7 @@ func statusCommand() *cobra.Command {
 				return s.showFolder(cmd, dir)
 			}
 			if c.crawl == "" {
-				return usagef("which crawl? name its folder with --out or, if it is one of several nodes, itself with --crawl")
+				return usagef("which crawl? name its folder with --out or, if it has several nodes, its name with --crawl")
 			}
 			open := c.view
 			if h.on {
@@ -93,30 +99,30 @@ func statusCommand() *cobra.Command {
 			})
 		}}
 	f := cmd.Flags()
-	f.StringVarP(&dir, "out", "o", "", "the `FOLDER` of a crawl on this machine (needed without --crawl)")
+	f.StringVarP(&dir, "out", "o", "", "the `FOLDER` of a crawl on this machine (required without --crawl)")
 	c.bindCommand(f)
-	f.Lookup("crawl").Usage = "the `NAME` of a crawl of several nodes (needed without --out): letters, digits, - and _"
-	f.BoolVarP(&s.watch, "watch", "w", false, "show it again and again")
-	durationVar(f, &s.every, "every", 2*time.Second, "with --watch: this often")
-	f.BoolVar(&s.json, "json", false, "answer in JSON, an object a line")
+	f.Lookup("crawl").Usage = "the `NAME` of a crawl of several nodes (required without --out): letters, digits, - and _"
+	f.BoolVarP(&s.watch, "watch", "w", false, "show it continuously")
+	durationVar(f, &s.every, "every", 2*time.Second, "with --watch: update interval")
+	f.BoolVar(&s.json, "json", false, "print JSON, one object per line")
 	h.bind(f)
 	f.SortFlags = false
 	return cmd
 }
 
-// A statusView shows a cluster.
+// A statusView prints the status of a crawl.
 type statusView struct {
 	out        io.Writer
 	err        io.Writer
 	watch      bool
 	json       bool
 	every      time.Duration
-	drawnLines int // lines on the terminal, to be drawn over
+	drawnLines int // lines on the terminal to overwrite
 }
 
-// follow shows the cluster until the user has seen enough, or there is nobody to ask any more.
+// follow shows the cluster until the user interrupts it, or until there are no nodes left to ask.
 func (s *statusView) follow(ctx, enough context.Context, control admin.Client, crawl string) error {
-	ends := false // the nodes do, as far as was seen
+	ends := false // whether the nodes are ending, as far as seen
 	for range wait.Ticks(enough, max(s.every, 100*time.Millisecond)) {
 		one, cancel := context.WithTimeout(ctx, clusterWait)
 		all, err := control.Cluster(one, crawl)
@@ -124,7 +130,7 @@ func (s *statusView) follow(ctx, enough context.Context, control admin.Client, c
 		switch {
 		case err != nil && ends:
 			return nil
-		case errors.Is(err, bus.ErrUnavailable): // it is shown again when they are back
+		case errors.Is(err, bus.ErrUnavailable): // it is shown again when the servers are back
 			fmt.Fprintf(s.err, "%s %v: too few servers answer; kumo status without --watch says which\n",
 				time.Now().UTC().Format(time.TimeOnly), err)
 			s.drawnLines = 0
@@ -151,7 +157,7 @@ func (s *statusView) show(all *inspect.Cluster) error {
 	return s.draw(b.String(), width)
 }
 
-// width is how many columns there are; 0: as many as are needed.
+// width returns the number of columns; 0: unlimited.
 func (s *statusView) width() int {
 	if isTerminal(s.out) {
 		return terminalWidth()
@@ -159,7 +165,7 @@ func (s *statusView) width() int {
 	return 0
 }
 
-// draw shows a text, over the one before if that can be.
+// draw prints a text, in place of the previous one if possible.
 func (s *statusView) draw(shown string, width int) error {
 	if s.watch && draws(s.out) {
 		drawn := text.Rows(shown, width)
@@ -172,7 +178,7 @@ func (s *statusView) draw(shown string, width int) error {
 	return err
 }
 
-// terminalWidth is how many columns the terminal has; 0 if that is not known.
+// terminalWidth returns the number of columns of the terminal; 0 if unknown.
 func terminalWidth() int {
 	width, _, err := term.GetSize(int(os.Stdout.Fd()))
 	if err != nil {
@@ -186,10 +192,10 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// draws reports whether lines may be drawn over: w is a terminal that can (TERM=dumb says that it cannot).
+// draws reports whether lines can be overwritten: w is a terminal, and TERM is not "dumb".
 func draws(w io.Writer) bool { return isTerminal(w) && os.Getenv("TERM") != "dumb" }
 
-// folder says how the crawl in dir goes, again and again with --watch, until it ends.
+// showFolder prints the status of the crawl in dir; with --watch, repeatedly until the crawl ends.
 func (s *statusView) showFolder(cmd *cobra.Command, dir string) error {
 	if err := (&localCrawl{dir}).check(cmd.Flags()); err != nil {
 		return err
@@ -231,25 +237,25 @@ type hostsView struct {
 }
 
 func (v *hostsView) bind(f *pflag.FlagSet) {
-	f.BoolVar(&v.on, "hosts", false, "say whose hosts are: of those named, with all that are in a domain named, or of "+
+	f.BoolVar(&v.on, "hosts", false, "list the owners of hosts: of those named, with all hosts in a domain named, or of "+
 		"all (strategy hub)")
-	f.BoolVar(&v.parked, "parked", false, "with --hosts: only those that nobody reaches")
-	f.IntVar(&v.limit, "limit", 1000, "with --hosts: list `N` at most; 0: all, of which each takes some 200 bytes of "+
+	f.BoolVar(&v.parked, "parked", false, "with --hosts: only hosts that no node reaches")
+	f.IntVar(&v.limit, "limit", 1000, "with --hosts: list at most `N`; 0: all, each takes some 200 bytes of "+
 		"memory here")
 }
 
 func (v *hostsView) check(given *pflag.FlagSet, args []string, watch bool) error {
 	switch {
 	case v.on && watch:
-		return usagef("--hosts is answered once: leave --watch out")
+		return usagef("--hosts is answered once: remove --watch")
 	case v.limit < 0:
 		return usagef("--limit is %d: name how many hosts to list at most, or 0 for all", v.limit)
 	case v.on:
 		return nil
 	case len(args) > 0:
-		return usagef("%q: whose a host is says kumo status --hosts %s", args[0], strings.Join(args, " "))
+		return usagef("%q: to see the owner of a host, run kumo status --hosts %s", args[0], strings.Join(args, " "))
 	case given.Changed("parked"), given.Changed("limit"):
-		return usagef("--parked and --limit speak of --hosts")
+		return usagef("--parked and --limit need --hosts")
 	}
 	return nil
 }

@@ -27,10 +27,10 @@ type webFlags struct {
 
 func (w *webFlags) bind(cmd *cobra.Command, hosts, pages int) {
 	f := cmd.Flags()
-	f.Uint64Var(&w.seed, "seed", 1, "make the web that belongs to this `NUMBER`")
-	f.IntVar(&w.hosts, "hosts", hosts, "make `N` hosts that answer")
-	f.IntVar(&w.pages, "pages", pages, "make `N` pages, over all hosts")
-	f.BoolVar(&w.messy, "messy", w.messy, "make bad hosts and bad pages, too")
+	f.Uint64Var(&w.seed, "seed", 1, "`NUMBER` of the seed of the web")
+	f.IntVar(&w.hosts, "hosts", hosts, "create `N` hosts that answer")
+	f.IntVar(&w.pages, "pages", pages, "create `N` pages on all hosts together")
+	f.BoolVar(&w.messy, "messy", w.messy, "also create faulty hosts and pages")
 }
 
 func (w *webFlags) config() synthweb.Config {
@@ -38,30 +38,32 @@ func (w *webFlags) config() synthweb.Config {
 		return synthweb.Clean(w.seed, w.hosts, w.pages)
 	}
 	cfg := synthweb.Messy(w.seed, w.hosts, w.pages)
-	cfg.BurstEvery = 20 // hosts of a small web have their bursts, too
+	cfg.BurstEvery = 20 // gives hosts of a small web bursts of 429, too
 	return cfg
 }
 
-const synthwebLong = `Serve a made-up web on loopback until interrupted, then say what its servers saw.
+const synthwebLong = `Serve a synthetic web on loopback until interrupted, then print the score of its servers.
 
-It is for trying crawlers out: the web is the same for the same seed, and each host keeps score. While it runs the score is
-at /.synth/score on every host, and /.synth/reset sets it back.
+It is for testing crawlers: the web depends only on the seed, and each host keeps a score. While it
+runs, the score is at /.synth/score on every host, and /.synth/reset resets it.
 
-With --languages, hosts write the languages of the world by turns, in UTF-8 and the charsets that sites used before it;
-one page in five does not say its charset, one in twenty-five is in another language than its host. /.synth/pages lists
-each page with its language and charset: what a crawler should find. With --day the same web can be had day after day,
-and with --collections there is a collection for each language, for kumo batch. The command that crawls it is printed:
+With --languages, the hosts use many languages in turn, in UTF-8 and in older charsets. One page in
+five does not declare its charset, and one in twenty-five is in another language than its host.
+/.synth/pages lists each page with its language and charset: the expected result of a crawler. With
+--day, the same web is available for different days, and --collections writes a collection for each
+language, for kumo batch. The command to crawl it is printed:
 
   kumo synthweb --languages 27 --hosts 81 --pages 2000 --day 1 --port 8080 --collections web
   kumo synthweb --languages 27 --hosts 81 --pages 2000 --day 2 --port 8080 --collections web
 
-Hosts have names, which the web's own name server knows; with --by-address they have addresses instead, so that any crawler
-finds them. The flags can be combined as you like, but for --addresses with --by-address.`
+Hosts have names, which the web's own name server resolves; with --by-address they have addresses
+instead, so that any crawler can reach them. All flags can be combined, except --addresses with
+--by-address.`
 
-// serveFlags say what is particular to a web that is served by itself.
+// serveFlags are the flags of a web that is served without a crawl.
 type serveFlags struct {
 	opts     synthweb.ServeOptions
-	cfg      synthweb.Config // what these flags alone set
+	cfg      synthweb.Config // settings that only these flags set
 	latency  span
 	pageSize int64
 	dead     float64
@@ -72,30 +74,30 @@ type serveFlags struct {
 
 func (f *serveFlags) bind(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.IntVar(&f.opts.Port, "port", 0, "listen on `PORT` of each address (0: a free one)")
-	flags.IntVar(&f.opts.Addresses, "addresses", 0, "spread the hosts over `N` loopback addresses (0: one each, at "+
+	flags.IntVar(&f.opts.Port, "port", 0, "listen on `PORT` of each address (0: any free port)")
+	flags.IntVar(&f.opts.Addresses, "addresses", 0, "distribute the hosts over `N` loopback addresses (0: one each, at "+
 		"most 256)")
 	flags.BoolVar(&f.cfg.ByAddress, "by-address", false,
-		"give each host an address of its own and no name (at most 62500)")
-	flags.BoolVar(&f.cfg.OwnDomains, "own-domains", false, "give each host a registered domain of its own, h0000.test in "+
-		"place of h0000.synth.test (not with --tls)")
-	flags.BoolVar(&f.opts.Truth.Embeds, "embeds", false, "judge a crawler that fetches embeds")
+		"give each host its own address and no name (at most 62500)")
+	flags.BoolVar(&f.cfg.OwnDomains, "own-domains", false, "give each host its own registered domain, h0000.test "+
+		"instead of h0000.synth.test (not with --tls)")
+	flags.BoolVar(&f.opts.Truth.Embeds, "embeds", false, "expect a crawler that fetches embeds")
 	flags.BoolVar(&f.cfg.TLS, "tls", false, "serve HTTPS: TLS 1.3, with one self-signed ECDSA P-256 certificate for "+
 		"all hosts")
 	flags.Var(
 		setting.Size(&f.pageSize),
 		"page-size",
-		"make pages of this mean size (0: 45KB); most are smaller, some much larger",
+		"mean size of pages (0: 45KB); most are smaller, some much larger",
 	)
 	flags.IntVar(&f.opts.PerConnection, "per-connection", 0, "close each connection after `N` answers (0: never)")
-	flags.Var(&f.latency, "latency", "let each host wait before all its answers, for a time of its own between "+
+	flags.Var(&f.latency, "latency", "delay all answers of a host by a time of its own between "+
 		"`MIN-MAX`, e.g. 500ms-9s")
 	flags.Float64Var(&f.dead, "dead", 0, "add dead hosts, `PERCENT` of --hosts: half of them refuse connections, the "+
 		"others accept and never answer")
-	flags.StringSliceVar(&f.languages, "languages", nil, "let hosts write these languages, `CODES` separated by commas "+
-		"or the number of them, at most "+strconv.Itoa(len(synthweb.Languages()))+", in the charsets that they are met in")
-	flags.IntVar(&f.cfg.Day, "day", 0, "make the web as it is on day `N`, from 1: from day to day pages change, come "+
-		"and go, and servers say what has not changed (0: there are no days)")
+	flags.StringSliceVar(&f.languages, "languages", nil, "languages of the hosts, `CODES` separated by commas "+
+		"or their number, at most "+strconv.Itoa(len(synthweb.Languages()))+", in the charsets used for them")
+	flags.IntVar(&f.cfg.Day, "day", 0, "create the web as it is on day `N`, from 1: each day pages change, come "+
+		"and go, and servers report unchanged pages (0: no days)")
 	flags.StringVar(&f.collections, "collections", "", "write a collection for each language to `FOLDER`, for kumo "+
 		"batch; with --languages and a --port")
 }
@@ -120,17 +122,17 @@ func (f *serveFlags) config(w *webFlags) (synthweb.Config, error) {
 		return cfg, usagef("--day %d: a number from 1 is wanted, or 0", cfg.Day)
 	}
 	if f.collections != "" && (len(cfg.Languages) == 0 || f.opts.Port == 0) {
-		return cfg, usagef("--collections needs --languages, and a --port that is the same on each day")
+		return cfg, usagef("--collections needs --languages, and a fixed --port")
 	}
 	if n := len(cfg.Languages); n > cfg.Hosts {
-		return cfg, usagef("--languages: %d of them need as many --hosts", n)
+		return cfg, usagef("--languages: %d languages need as many --hosts", n)
 	}
 	cfg.Latency, cfg.Slowest = f.latency.least, f.latency.most
 	if f.dead < 0 || f.dead > 1000 {
-		return cfg, fmt.Errorf("--dead %v: write a percentage of the hosts, from 0 to 1000", f.dead)
+		return cfg, fmt.Errorf("--dead %v: give a percentage of the hosts, from 0 to 1000", f.dead)
 	}
 	if f.dead > 0 {
-		cfg.Traits[synthweb.Refused] = int(f.dead * 5) // in a thousand; a half each
+		cfg.Traits[synthweb.Refused] = int(f.dead * 5) // per 1,000; half of the hosts each
 		cfg.Traits[synthweb.Hanging] = int(f.dead*10) - cfg.Traits[synthweb.Refused]
 	}
 	return cfg, nil
@@ -138,7 +140,7 @@ func (f *serveFlags) config(w *webFlags) (synthweb.Config, error) {
 
 func synthwebCommand() *cobra.Command {
 	w, f := webFlags{}, serveFlags{}
-	cmd := &cobra.Command{Use: "synthweb", Short: "Serve a made-up web that keeps score", Long: synthwebLong,
+	cmd := &cobra.Command{Use: "synthweb", Short: "Serve a synthetic web that scores crawlers", Long: synthwebLong,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := f.config(&w)
@@ -180,7 +182,8 @@ func webLanguages(words []string) (codes []string, err error) {
 	return codes, nil
 }
 
-// writeCollections writes a collection for each language of a web to a folder: its seeds are the hosts in it.
+// writeCollections writes a collection for each language of a web to a folder. Its seeds are the hosts in that
+// language.
 func writeCollections(web *synthweb.Web, languages []string, port int, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -228,7 +231,7 @@ func crawlLine(s *synthweb.Server) string {
 	return commandLine(s, "kumo crawl --scope any", s.SeedURLs()...)
 }
 
-// commandLine is a command with what it needs to reach a server's web.
+// commandLine returns a command with the arguments that it needs to reach a server's web.
 func commandLine(s *synthweb.Server, command string, what ...string) string {
 	args := []string{command, "--allow-private"}
 	if s.TLS() {
@@ -240,7 +243,7 @@ func commandLine(s *synthweb.Server, command string, what ...string) string {
 	return strings.Join(append(args, what...), " ")
 }
 
-// A span is a flag for a range of durations: MIN-MAX, or one of them.
+// A span is a flag for a range of durations, MIN-MAX, or a single duration.
 type span struct{ least, most time.Duration }
 
 func (s *span) Type() string { return "MIN-MAX" }

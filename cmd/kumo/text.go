@@ -10,15 +10,15 @@ import (
 	"kumo/internal/engine/crawl"
 )
 
-// What is read of a page for its main text.
+// Limits of the bytes read of a page for its main text.
 const (
-	textBodyFloor   = 2 << 20  // bytes, where memory is scarce
-	textBodyCeiling = 16 << 20 // and where it is not
+	textBodyFloor   = 2 << 20  // bytes, if memory is scarce
+	textBodyCeiling = 16 << 20 // otherwise
 )
 
-// mainTexts finds the main texts of a crawl's pages, of no more at once than there are processors and memory for. Large
-// pages are read by few workers, which do not wait here, and for which nobody waits. It is here and not in wire so that
-// a program that imports kumo links what finds texts only where it asks for them.
+// mainTexts returns a function that extracts main texts. It limits concurrency by processors and memory. Large pages
+// are exempt from that limit: few workers hold one at a time, and small pages need not wait for them. The function is
+// here and not in package wire so that a program that imports kumo links the extraction code only if it uses it.
 func mainTexts(shares func() crawl.Shares) func(*page.Response, *page.Page) (*page.MainText, error) {
 	places := sync.OnceValue(func() chan struct{} { return make(chan struct{}, shares().Texts()) })
 	most := sync.OnceValue(func() int { return maxTextBody(shares()) })
@@ -45,7 +45,7 @@ func mainTexts(shares func() crawl.Shares) func(*page.Response, *page.Page) (*pa
 	}
 }
 
-// maxTextBody is how much of a body is read.
+// maxTextBody returns how many bytes of a body are read.
 func maxTextBody(shares crawl.Shares) int {
 	return int(min(max(shares/16, textBodyFloor), textBodyCeiling))
 }

@@ -19,18 +19,20 @@ import (
 	"kumo/internal/engine/crawl"
 )
 
-const trapsLong = `List what the crawl in FOLDER has left out as traps: calendars without end, session ids in paths, paths that go
-round, names that any host answers to.
+const trapsLong = `List the URL patterns that the crawl in FOLDER has excluded as traps: endless calendars, session IDs
+in paths, repeating paths, wildcard host names.
 
-A crawl learns patterns of URLs: their host, directories and names in the query, with {n}, {date}, {id}, {word} in the place of
-what differs. A pattern whose pages are copies goes after all others of its host; it is left out only if it has no end: its
-copies lead to ever more copies. skipped.jsonl has what is left out with the rule "trap"; of a registered domain that is
-bounded (--max-pages-per-domain and others) the bound is the rule, and *.DOMAIN the pattern. docs/how-to/handle-traps.md says more.
+A crawl learns patterns of URLs: their host, directories and query names, with {n}, {date}, {id},
+{word} for the parts that differ. A pattern whose pages are copies is visited after all others of
+its host. It is excluded only if it is endless: its copies lead to ever more copies. skipped.jsonl
+lists the URLs with the rule "trap"; for a limit of a registered domain (--max-pages-per-domain and
+others), the limit is the rule, and *.DOMAIN the pattern. See docs/how-to/handle-traps.md.
 
-For each pattern there are the number of URLs that were left out, what was known then, and an example.
+For each pattern, the number of excluded URLs, the reason and an example are listed.
 
-With --release PATTERN the URLs of the pattern wait again, and the next kumo crawl --out FOLDER fetches them and those that it
-finds later, whatever they bring; with *.DOMAIN all three bounds of that domain are lifted. kumo crawl --no-traps has no guard against traps at all.`
+With --release PATTERN the pattern's URLs are queued again. The next kumo crawl --out FOLDER fetches
+them, and all others of the pattern that it finds; *.DOMAIN lifts all three limits of that domain.
+kumo crawl --no-traps disables the guard against traps completely.`
 
 type trapsOptions struct {
 	release []string
@@ -39,15 +41,15 @@ type trapsOptions struct {
 
 func trapsCommand() *cobra.Command {
 	o := &trapsOptions{}
-	cmd := &cobra.Command{Use: "traps FOLDER", Short: "List what a crawl has left out as traps, or let it in",
+	cmd := &cobra.Command{Use: "traps FOLDER", Short: "List URL patterns excluded as traps, or release them",
 		Long: trapsLong,
 		Example: "  kumo traps crawls/example.com\n" +
 			"  kumo traps crawls/example.com --release 'example.com/calendar/{n}/{n}'",
 		Args: oneFolder,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) }}
 	f := cmd.Flags()
-	f.StringArrayVar(&o.release, "release", nil, "let URLs of this `PATTERN` in, as it is listed (repeatable)")
-	f.BoolVar(&o.json, "json", false, "answer in JSON, a line for each pattern")
+	f.StringArrayVar(&o.release, "release", nil, "release URLs of this `PATTERN`, as listed (repeatable)")
+	f.BoolVar(&o.json, "json", false, "print JSON, one line for each pattern")
 	return orOut(cmd)
 }
 
@@ -66,7 +68,7 @@ func (o *trapsOptions) run(cmd *cobra.Command, dir string) error {
 	}
 	for _, pattern := range o.release {
 		if !slices.ContainsFunc(all, func(p inspect.TrapPattern) bool { return p.Pattern == pattern }) {
-			return usagef("%s: nothing of the pattern %q was left out; kumo traps %[1]s lists patterns", dir, pattern)
+			return usagef("%s: no URL of the pattern %q was excluded; kumo traps %[1]s lists patterns", dir, pattern)
 		}
 	}
 	return releaseTraps(cmd.Context(), cmd.ErrOrStderr(), dir, released, o.release)
@@ -78,7 +80,7 @@ func (o *trapsOptions) list(cmd *cobra.Command, all []inspect.TrapPattern) error
 		return jsonLines(out, all)
 	}
 	if len(all) == 0 {
-		fmt.Fprintln(cmd.ErrOrStderr(), "kumo: nothing was left out as a trap")
+		fmt.Fprintln(cmd.ErrOrStderr(), "kumo: no URL was excluded as a trap")
 		return nil
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
@@ -93,7 +95,7 @@ func (o *trapsOptions) list(cmd *cobra.Command, all []inspect.TrapPattern) error
 	return w.Flush()
 }
 
-// releaseTraps makes patterns settings of the crawl, which lets in what was left out, and fetches nothing.
+// releaseTraps adds patterns to the crawl's settings, which readmits their excluded URLs. It fetches nothing.
 func releaseTraps(ctx context.Context, errs io.Writer, dir string, released, more []string) (err error) {
 	var args []string
 	for _, pattern := range append(slices.Clone(released), more...) {

@@ -32,11 +32,11 @@ import (
 	"kumo/internal/view/web/ui"
 )
 
-// defaultUI is where the web page is, unless the user says otherwise.
+// defaultUI is the default address of the web page.
 const defaultUI = "127.0.0.1:8090"
 
 type uiFlags struct {
-	name string // of the first flag
+	name string // name of the first flag
 	setting.UI
 }
 
@@ -47,50 +47,50 @@ func (u *uiFlags) bind(f *pflag.FlagSet, name string) {
 	f.StringVar(&u.Addr, name, "", "serve a web page and REST API at `ADDR`, given as --"+name+"=ADDR (without one: "+
 		defaultUI+"); kumo open opens it")
 	f.Lookup(name).NoOptDefVal = defaultUI
-	f.StringVar(&u.Cert, name+"-cert", "", "with --"+name+": over TLS, with the certificate in `FILE`")
-	f.StringVar(&u.Key, name+"-key", "", "with --"+name+"-cert: its key, in `FILE`")
-	f.BoolVar(&u.NoToken, name+"-no-token", false, "with --"+name+" on a loopback address: let every user of this "+
-		"machine in")
+	f.StringVar(&u.Cert, name+"-cert", "", "with --"+name+": use TLS, with the certificate in `FILE`")
+	f.StringVar(&u.Key, name+"-key", "", "with --"+name+"-cert: the certificate's key, in `FILE`")
+	f.BoolVar(&u.NoToken, name+"-no-token", false, "with --"+name+" on a loopback address: give every user of "+
+		"this machine access")
 }
 
 var addressLike = regexp.MustCompile(`^([\w.-]+|\[[0-9a-fA-F:.]+\])?:\d+$`)
 
-// checkArgs refuses an address that was meant for --ui: one stands behind =.
+// checkArgs reports an address that was meant as the value of --ui, which needs a =.
 func (u *uiFlags) checkArgs(args []string) error {
 	if u.Addr != defaultUI {
 		return nil
 	}
 	for _, a := range args {
 		if addressLike.MatchString(a) {
-			return usagef("%q is no URL; was it meant for --ui? its address stands behind =, as in --ui=%s", a, a)
+			return usagef("%q is not a URL; did you mean --ui=%s? the address of --ui needs a =", a, a)
 		}
 	}
 	return nil
 }
 
-// A uiPage is a web page that is about to be served.
+// A uiPage is the web page before it is served.
 type uiPage struct {
 	flags  uiFlags
 	listen net.Listener
-	open   bool     // other machines reach it
-	token  bool     // without which nobody is answered
-	hosts  []string // names by which it may be called
-	host   string   // by which it is told
+	open   bool     // other machines can reach it
+	token  bool     // requests need a token
+	hosts  []string // host names that requests may use
+	host   string   // host in the page's URL
 }
 
 func (u *uiFlags) listen() (*uiPage, error) {
 	if u.Addr == "" {
 		if u.Cert+u.Key != "" || u.NoToken {
-			return nil, usagef("--%s-cert, --%[1]s-key and --%[1]s-no-token say how --%[1]s is served: give it, too", u.name)
+			return nil, usagef("--%s-cert, --%[1]s-key and --%[1]s-no-token need --%[1]s", u.name)
 		}
 		return nil, nil
 	}
 	host, _, err := net.SplitHostPort(u.Addr)
 	if err != nil {
-		return nil, usagef("--%s is %q: a host and a port are wanted, as in %s", u.name, u.Addr, defaultUI)
+		return nil, usagef("--%s is %q: give a host and a port, such as %s", u.name, u.Addr, defaultUI)
 	}
 	if (u.Cert == "") != (u.Key == "") {
-		return nil, usagef("--%s-cert and --%[1]s-key go together: a certificate and its key", u.name)
+		return nil, usagef("--%s-cert and --%[1]s-key need each other: a certificate and its key", u.name)
 	}
 	if u.Cert != "" {
 		if _, err := tls.LoadX509KeyPair(u.Cert, u.Key); err != nil {
@@ -133,7 +133,7 @@ func (p *uiPage) url() string {
 	return "http://" + p.host + "/"
 }
 
-// runningIn is the crawl that runs in a folder.
+// runningIn returns the content for the crawl that runs in a folder.
 func runningIn(dir string) *webContent {
 	return &webContent{dirs: []string{dir}, Config: ui.Config{Crawls: []ui.Crawl{{Dir: dir,
 		Open: func(ctx context.Context) (*inspect.View, error) { return session.Dial(ctx, dir) }}}}}
@@ -151,9 +151,9 @@ func (p *uiPage) serve(ctx context.Context, log *slog.Logger, shown *webContent)
 	return s.Serve(ctx, p.listen, p.flags.Cert, p.flags.Key)
 }
 
-// publish puts the page's URL and token down in the folders that are shown, first of all in the first; or in one of the
-// user's own, if there is none or this user cannot write there. It reports whether kumo open finds them. The caller calls
-// end when the page is no longer served.
+// publish writes the page's URL and token to the folders that it shows, the first one first. If there is none, or the
+// user cannot write there, it writes them to a folder in the user's cache. kept reports whether kumo open finds them.
+// The caller calls end when the page is no longer served.
 func (p *uiPage) publish(ctx context.Context, shown *webContent) (note *uiRecord, kept bool, end func(), err error) {
 	note = &uiRecord{URL: p.url(), TokenRequired: p.token}
 	dirs, spare := shown.dirs, userDir(shown.firstName())
@@ -172,8 +172,8 @@ func (p *uiPage) publish(ctx context.Context, shown *webContent) (note *uiRecord
 	return note, kept, ends.run, nil
 }
 
-// findToken returns the token that a folder has, or the one in a folder of the user's own, or else a new one. A folder
-// that this user cannot read, or whose disk hangs, has none.
+// findToken returns the token stored in the first folder that has one, or a new token. It skips folders that the user
+// cannot read, or whose disk hangs.
 func findToken(dirs ...string) (string, error) {
 	for _, dir := range dirs {
 		if dir == "" {
@@ -201,8 +201,8 @@ func findToken(dirs ...string) (string, error) {
 	return rand.Text(), nil
 }
 
-// logURL logs where the page is. The URL has the token where only this user sees it, on a terminal, or where no folder
-// has it: logs are often readable by others.
+// logURL logs the page's URL. It includes the token only on a terminal, which only the user sees, or if no folder
+// stores the token: logs are often readable by others.
 func (p *uiPage) logURL(log *slog.Logger, note *uiRecord, kept bool, shown *webContent) {
 	switch {
 	case !p.token:
@@ -216,12 +216,12 @@ func (p *uiPage) logURL(log *slog.Logger, note *uiRecord, kept bool, shown *webC
 		log.Info("kumo open " + shown.firstName() + " prints the web page's URL with its token")
 	}
 	if p.open && p.flags.Cert == "" {
-		log.Warn("the web page and its token go over the network as they are: --" + p.flags.name +
-			"-cert has them encrypted")
+		log.Warn("the web page and its token are not encrypted: --" + p.flags.name +
+			"-cert enables TLS")
 	}
 }
 
-// firstName is what kumo open is given to find the page.
+// firstName returns the argument with which kumo open finds the page.
 func (s *webContent) firstName() string {
 	switch {
 	case len(s.dirs) > 0:
@@ -236,8 +236,8 @@ func (s *webContent) firstName() string {
 
 func clusterKey(crawl string) string { return "--crawl " + crawl }
 
-// userDir is a folder of this user's for the note of a page that has no folder of its own, or none to write in; "" if
-// the user has none.
+// userDir returns a folder in the user's cache for the record of a page without a writable folder; "" if the user has
+// no cache.
 func userDir(of string) string {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -251,14 +251,14 @@ func userDir(of string) string {
 	return filepath.Join(cache, "kumo", "pages", fmt.Sprintf("%x", sha256.Sum256([]byte(of)))[:16])
 }
 
-// A uiRecord is what lies in a crawl's folder of its web page, for its user alone.
+// A uiRecord is the file in a crawl's folder that describes its web page. Only the user can read it.
 type uiRecord struct {
-	URL           string `json:"url,omitempty"`          // missing: it is not served
-	TokenRequired bool   `json:"token_wanted,omitempty"` // there
-	Token         string `json:"token,omitempty"`        // also while it is not wanted: the next page has it, too
+	URL           string `json:"url,omitempty"`          // missing: not served
+	TokenRequired bool   `json:"token_wanted,omitempty"` // requests to URL need the token
+	Token         string `json:"token,omitempty"`        // also kept without TokenRequired, for the next page
 }
 
-// link is the URL with the token.
+// link returns the URL with the token.
 func (n *uiRecord) link() string {
 	if !n.TokenRequired {
 		return n.URL
@@ -281,17 +281,17 @@ func (n *uiRecord) isServed() bool {
 
 const maxUIRecord = 16 << 10 // bytes
 
-// show puts the note down in a folder that is shown, and adds what is to be done in the end. Of a crawl's cluster the
-// folder may not be there yet, and is another one when the node begins again as another one.
+// publish writes the record to a folder, and adds its removal to ends. The folder of a node may not exist yet, and it
+// changes when the node starts again under a new identity.
 func (n *uiRecord) publish(ctx context.Context, dir string, shown *webContent, ends *uiCleanup) error {
 	of := slices.IndexFunc(shown.Crawls, func(c ui.Crawl) bool { return c.Dir == dir })
-	// only a crawl has it
+	// only a crawl has this folder already
 	if state := filepath.Join(dir, filepath.Dir(folder.UIName)); of < 0 && dir == userDir(shown.firstName()) {
 		if err := os.MkdirAll(state, 0o700); err != nil {
 			return err
 		}
 	} else if of < 0 && os.Mkdir(state, 0o777) == nil {
-		defer ends.add(func() { _ = os.Remove(state) }) // unless a token is kept in it
+		defer ends.add(func() { _ = os.Remove(state) }) // fails if it keeps a token
 	}
 	err, stop := n.save(dir), func() {}
 	if of >= 0 && shown.Crawls[of].Cluster != nil {
@@ -304,7 +304,7 @@ func (n *uiRecord) publish(ctx context.Context, dir string, shown *webContent, e
 	return err
 }
 
-// uiCleanup are what is to be done in the end, folder by folder.
+// uiCleanup lists the functions to call at the end, in order.
 type uiCleanup struct {
 	mu   sync.Mutex // guards todo
 	todo []func()
@@ -316,7 +316,7 @@ func (e *uiCleanup) add(f func()) {
 	e.todo = append(e.todo, f)
 }
 
-// all does it, in its order, unless a disk hangs.
+// run calls the functions in order. It does not wait for a disk that hangs.
 func (e *uiCleanup) run() {
 	e.mu.Lock()
 	todo := e.todo
@@ -329,8 +329,8 @@ func (e *uiCleanup) run() {
 	})
 }
 
-// forEachDir does something with folders, many at once, for as long as is waited for their disks: what takes longer goes
-// on.
+// forEachDir calls do for each folder, many at once. It waits at most inspectTimeout; slower calls continue in the
+// background.
 func forEachDir(dirs []string, do func(dir string) error) (failed []error) {
 	results := make([]chan error, len(dirs))
 	turns := newSemaphore()
@@ -350,7 +350,7 @@ func forEachDir(dirs []string, do func(dir string) error) (failed []error) {
 	return failed
 }
 
-// semaphore are those of disks: who has one that takes long does not keep others waiting.
+// A semaphore limits concurrent disk access, so that slow disks do not delay others.
 type semaphore chan struct{}
 
 func newSemaphore() semaphore { return make(semaphore, 32) }
@@ -363,7 +363,7 @@ func (t semaphore) do(do func()) {
 	do()
 }
 
-// readUIRecord reads the note of the crawl in dir; an empty one if there is none.
+// readUIRecord reads the record of the crawl in dir; it is empty if there is none.
 func readUIRecord(dir string) (n uiRecord, err error) {
 	f, err := os.Open(filepath.Join(dir, folder.UIName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -376,16 +376,16 @@ func readUIRecord(dir string) (n uiRecord, err error) {
 	text := make([]byte, maxUIRecord)
 	size, _ := f.Read(text)
 	if err := json.Unmarshal(text[:size], &n); err != nil {
-		return n, advice.With(fmt.Errorf("%s says not where the web page is: %w", f.Name(), err),
+		return n, advice.With(fmt.Errorf("%s is not a valid web page record: %w", f.Name(), err),
 			"remove it, and serve the page again")
 	}
 	return n, nil
 }
 
-// save puts the note down, unless another page of the folder is being served: that is its own. The token that the
-// folder has stays if this page has none.
+// save writes the record, unless another page of the folder is being served, which has its own. If this page has no
+// token, the token in the folder is kept.
 func (n *uiRecord) save(dir string) error {
-	old, _ := readUIRecord(dir) // one that cannot be read has none
+	old, _ := readUIRecord(dir) // an unreadable record counts as none
 	if old.URL != "" && old.URL != n.URL && old.isServed() {
 		return nil
 	}
@@ -396,7 +396,7 @@ func (n *uiRecord) save(dir string) error {
 	return now.write(dir)
 }
 
-// watch puts the note down wherever it is missing, until ctx ends or stop is called, which waits for it.
+// watch writes the record again whenever it is missing, until ctx ends or stop is called. stop waits for its end.
 func (n *uiRecord) watch(ctx context.Context, dir string) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
@@ -413,14 +413,14 @@ func (n *uiRecord) watch(ctx context.Context, dir string) (stop func()) {
 func (n *uiRecord) restore(ctx context.Context, dir string) {
 	for range wait.Ticks(ctx, recordCheckInterval) {
 		if now, err := readUIRecord(dir); err == nil && now.URL != n.URL {
-			_ = n.save(dir) // the next time
+			_ = n.save(dir) // the next attempt may succeed
 		}
 	}
 }
 
-const recordCheckInterval = 500 * time.Millisecond // after which it is seen whether the note is still there
+const recordCheckInterval = 500 * time.Millisecond // time between two checks that the record exists
 
-// write puts the note down in one go, readable by the crawl's user alone.
+// write replaces the record atomically. Only the crawl's user can read it.
 func (n *uiRecord) write(dir string) error {
 	text, err := json.Marshal(n)
 	if err != nil {
@@ -429,15 +429,15 @@ func (n *uiRecord) write(dir string) error {
 	return writePrivate(filepath.Join(dir, folder.UIName), append(text, '\n'))
 }
 
-// end says that the page is no longer served, if it is this one that the note speaks of. The token stays.
+// remove removes the URL from the record if it is that of this page. The token stays.
 func (n *uiRecord) remove(dir string) {
 	now, err := readUIRecord(dir)
 	if err != nil || now.URL != n.URL {
 		return
 	}
-	_ = os.Remove(filepath.Join(dir, folder.OpenName)) // which has the token, and may be missing
+	_ = os.Remove(filepath.Join(dir, folder.OpenName)) // contains the token; may be missing
 	if now.URL, now.TokenRequired = "", false; now.Token == "" {
-		_ = os.Remove(filepath.Join(dir, folder.UIName)) // who asks for it finds out that nobody answers
+		_ = os.Remove(filepath.Join(dir, folder.UIName)) // readers find that nobody answers
 		return
 	}
 	_ = now.write(dir)

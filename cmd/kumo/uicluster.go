@@ -9,7 +9,7 @@ import (
 	"kumo/internal/app/wire/cluster"
 )
 
-// source is what answers for the crawl of several nodes on a web page, as commands that are given to it would.
+// source returns the source for a web page of a crawl of several nodes. It connects like the commands for that crawl.
 func (c *clusterFlags) source(log *slog.Logger) (inspect.ClusterSource, error) {
 	o, err := c.resolveServers(log)
 	if err != nil {
@@ -30,7 +30,7 @@ func (c *clusterFlags) source(log *slog.Logger) (inspect.ClusterSource, error) {
 		Check: checkChanges}), nil
 }
 
-// source answers for the crawl of a node: it is reached as the node reaches it.
+// source returns the source for the crawl of a node. It connects like the node.
 func (n *nodeRunner) source(log *slog.Logger, one cluster.Node) (inspect.ClusterSource, error) {
 	c := n.clusterFlags
 	if n.nats == "" && n.listen != "" && n.place != "mesh" {
@@ -42,7 +42,7 @@ func (n *nodeRunner) source(log *slog.Logger, one cluster.Node) (inspect.Cluster
 	return c.source(slog.New(errorsOnly{log.Handler()}))
 }
 
-// errorsOnly keeps a page that looks again and again from saying each time how the cluster is reached.
+// errorsOnly suppresses repeated connection messages of a page that polls the cluster.
 type errorsOnly struct{ slog.Handler }
 
 func (h errorsOnly) Enabled(ctx context.Context, l slog.Level) bool {

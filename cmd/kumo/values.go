@@ -16,20 +16,20 @@ func durationVar(f *pflag.FlagSet, d *time.Duration, name string, value time.Dur
 	f.Var(setting.Time(d), name, usage)
 }
 
-// completeChoices has a shell complete the words of a command's choices.
+// completeChoices makes shells complete the values of a command's choices.
 func completeChoices(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if choice, ok := f.Value.(setting.Words); ok {
 			words := cobra.FixedCompletions(choice.Words(), cobra.ShellCompDirectiveNoFileComp)
-			_ = cmd.RegisterFlagCompletionFunc(f.Name, words) // it fails only where a flag has its words already
+			_ = cmd.RegisterFlagCompletionFunc(f.Name, words) // fails only if the flag already has a completion
 		}
 	})
 }
 
-// A count is a flag for how many are to be listed.
+// A limitFlag is a flag for the number of items to list.
 type limitFlag struct{ n *int }
 
-// newLimitFlag sets n to what is listed unless the user says otherwise, and returns its flag.
+// newLimitFlag sets n to its default and returns its flag.
 func newLimitFlag(n *int, ordinary int) limitFlag {
 	*n = ordinary
 	return limitFlag{n}
@@ -47,7 +47,7 @@ func (c limitFlag) String() string {
 func (c limitFlag) Set(text string) error {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 {
-		return fmt.Errorf("%q is no number of things to list: 0 or more is wanted", text)
+		return fmt.Errorf("%q is not a number of items: give 0 or more", text)
 	}
 	*c.n = n
 	return nil

@@ -16,38 +16,41 @@ import (
 	"kumo/internal/base/stats"
 )
 
-const verifyLong = `Check all files of the crawl in DIR (default: this folder) against each other, and say what is wrong where.
+const verifyLong = `Check all files of the crawl in DIR (default: this folder) against each other, and list faults.
 
-  journal    every batch is whole; the files have the lengths that the last one names
-  seen       the URL database: checksums, order, filters; what was fetched is known with its status and digest
-  digests    the index of digests: the same; each record that it names is in a WARC file
-  frontier   the queues are whole; what waits is known and was not fetched
-  warc       every record can be read to its last byte and has its digests; request, answer and metadata belong together;
-             what a revisit refers to is there
-  cdxj       every record has its line, every line its record; lines are sorted; index.cdxj has them all
-  pages      every line of pages.jsonl names its record, with its digest, status and title; every record has its line
-  text       every line of text.jsonl is of a page
-  fields     every line of fields.jsonl is of a page, and names its record
+  journal    every batch is complete; files have the lengths recorded in the last batch
+  seen       the URL database: checksums, order, filters; fetched URLs have status and digest
+  digests    the index of digests: the same; each record it refers to is in a WARC file
+  frontier   the queues are valid; pending URLs are known and were not fetched
+  warc       every record can be read completely and matches its digests; request, response and
+             metadata belong together; records that revisits refer to exist
+  cdxj       every record has its line, and every line its record; lines are sorted; index.cdxj is
+             complete
+  pages      every line of pages.jsonl refers to its record, with its digest, status and title; every
+             record has its line
+  text       every line of text.jsonl belongs to a page
+  fields     every line of fields.jsonl belongs to a page, and refers to its record
   crawl.log  every fetch has one line, with the time, size and digest of its page
-  skipped    what was left out was not fetched, and is known
-  asides     the same for what was set aside
-  urls       every known URL was fetched, was left out, or waits: none is lost
-  report     the counters of the state and of report.json are what the files count
+  skipped    excluded URLs are known and were not fetched
+  asides     the same for deferred URLs
+  urls       every known URL was fetched, excluded, or is pending: none is lost
+  report     the counters of the state and of report.json match the files
   settings   config.yaml can be read
 
-What a killed crawl leaves behind the last commit is no fault: it is noted, and the crawl's next start cuts it off. Files
-are read once, from beginning to end; what does not fit into memory is sorted in a temporary folder, which takes about half
-of the size of pages.jsonl and crawl.log. Nothing in the crawl's folder changes. The crawl must not be running;
-if it is started meanwhile, it waits.
+Data after the last commit of a killed crawl is not a fault: it is reported, and the next start of
+the crawl truncates it. Files are read once, from beginning to end. Data that does not fit in memory
+is sorted in a temporary folder, which needs about half the size of pages.jsonl and crawl.log.
+Nothing in the crawl's folder changes. The crawl must not be running; if it is started, it waits.
 
-With --sink it is not the files that are checked, but what a server has that the crawl's records were sent to (kumo export --to,
-kumo crawl --sink): which are missing there, which are of an earlier visit, and which the crawl has not.
-DIR may be a place to which kumo crawl has brought its files (s3://bucket/prefix). They are read there, record by record, and
-compared with the place's manifest: sizes, and the digests of all that are no WARC files, whose records have digests of their
-own. Of the state, which is not there, nothing is said. What a run has not brought yet is
-no fault, and noted with where it lies.
+With --sink, not the files are checked, but the records on a server (kumo export --to, kumo crawl
+--sink): missing records, records of an earlier visit, and records that are not in the crawl.
 
-Exit codes: 0 nothing is wrong, 1 something is, or the folder could not be read, 2 wrong usage.`
+DIR may be a storage location with uploaded files (s3://bucket/prefix). They are read there, record
+by record, and compared with its manifest: sizes, and the digests of all files except WARC files,
+whose records have digests. The state is not uploaded, so it is not checked. Files that are not
+uploaded yet are not a fault; they are reported with their location.
+
+Exit codes: 0 no faults, 1 faults, or the folder could not be read, 2 wrong usage.`
 
 type verifyOptions struct {
 	all, json, quiet bool
@@ -69,18 +72,18 @@ func verifyCommand() *cobra.Command {
 			return o.run(cmd, append(args, ".")[0])
 		}}
 	f := cmd.Flags()
-	f.BoolVar(&o.all, "all", false, fmt.Sprintf("say every fault (default: %d of each check)", defaultFaultLimit))
-	f.BoolVar(&o.json, "json", false, "answer with one JSON object")
-	f.StringVar(&o.sink, "sink", "", "compare the records with those of the server at this `URL`, and check no files")
-	f.BoolVarP(&o.quiet, "quiet", "q", false, "do not say how far it is")
-	f.BoolVar(&o.cfg.Moved, "moved", false, "WARC files that are not here were moved on purpose: verify the rest")
-	f.StringVar(&o.cfg.Temp, "temp", "", "sort in this `FOLDER` (default: the system's for temporary files)")
+	f.BoolVar(&o.all, "all", false, fmt.Sprintf("list all faults (default: %d of each check)", defaultFaultLimit))
+	f.BoolVar(&o.json, "json", false, "print one JSON object")
+	f.StringVar(&o.sink, "sink", "", "instead of files, compare records with the server at this `URL`")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "do not show progress")
+	f.BoolVar(&o.cfg.Moved, "moved", false, "missing WARC files were moved on purpose: verify the rest")
+	f.StringVar(&o.cfg.Temp, "temp", "", "sort in this `FOLDER` (default: the system's temporary folder)")
 	return orOut(cmd)
 }
 
 const defaultFaultLimit = 20
 
-var errFaults = errors.New("the crawl's files do not agree")
+var errFaults = errors.New("the crawl's files have faults")
 
 func (o *verifyOptions) run(cmd *cobra.Command, name string) (err error) {
 	src, err := uploads.OpenSource(cmd.Context(), name)
@@ -128,7 +131,7 @@ func (o *verifyOptions) run(cmd *cobra.Command, name string) (err error) {
 
 type faultPrinter struct {
 	w       io.Writer
-	limit   int // of a check, 0 for all
+	limit   int // per check; 0: all
 	printed map[string]int
 	collect bool
 	faults  []verify.Fault
@@ -148,7 +151,7 @@ func (p *faultPrinter) fault(f verify.Fault) {
 	p.before()
 	fmt.Fprintf(p.w, "fault: %s\n", &f)
 	if n == p.limit {
-		fmt.Fprintf(p.w, "more faults of %s are counted only: --all says them\n", f.Check)
+		fmt.Fprintf(p.w, "more faults of %s are counted only: --all lists them\n", f.Check)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 func versionCommand() *cobra.Command {
-	return &cobra.Command{Use: "version", Short: "Print kumo's version, and what it was built from", Args: cobra.NoArgs,
+	return &cobra.Command{Use: "version", Short: "Print kumo's version and build", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			info, _ := debug.ReadBuildInfo()
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), versionLine(info))
@@ -20,7 +20,7 @@ func versionCommand() *cobra.Command {
 		}}
 }
 
-// versionLine is the version, the commit that was built where that is known, Go's version and the platform.
+// versionLine returns the version, the commit if known, Go's version and the platform.
 func versionLine(info *debug.BuildInfo) string {
 	parts := []string{runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
 	if commit := commitOf(info); commit != "" {
@@ -29,7 +29,7 @@ func versionLine(info *debug.BuildInfo) string {
 	return fmt.Sprintf("kumo %s (%s)", job.Version, strings.Join(parts, ", "))
 }
 
-// commitOf is the commit that was built and its day; "" where there was no repository.
+// commitOf returns the commit that was built and its date; "" without a repository.
 func commitOf(info *debug.BuildInfo) string {
 	vcs := buildSettings(info)
 	commit := vcs["vcs.revision"]

@@ -124,7 +124,7 @@ func readRoundTrips(file string) (rows [][]float64, err error) {
 	return rows, nil
 }
 
-// currentOr says how far a place of hosts is from the node that is nearest, and on average from the nodes that reach it, and
+// of says how far a place of hosts is from the node that is nearest, and on average from the nodes that reach it, and
 // how many those are.
 func (d *distances) of(place int) (best, mean time.Duration, reached int) {
 	for _, row := range d.hosts {

@@ -11,7 +11,7 @@ import (
 	"kumo"
 )
 
-// A line is what is kept of a page.
+// A line is the stored record of a page.
 type line struct {
 	URL    string `json:"url"`
 	Status int    `json:"status"`
@@ -20,21 +20,22 @@ type line struct {
 	headings
 }
 
-// headings stand on the page where their tag says.
+// headings is read from a page by its tags.
 type headings struct {
 	Headings []string `json:"headings,omitempty" kumo:"h1, h2"`
 }
 
-// lines is a file of lines. A page that was on its way when the program was killed has two: the later one counts.
+// lines is a file with a line for each page. A page in progress when the program was killed has two lines; the later
+// one counts.
 type lines struct {
-	mu   sync.Mutex // guards below
+	mu   sync.Mutex // guards the following fields
 	file *os.File
 	buf  *bufio.Writer
 }
 
 var _ kumo.Store = (*lines)(nil)
 
-// openLines opens a file of lines at its end. A line that was cut short when the program was killed goes.
+// openLines opens a file and appends to it. It removes a line that was cut off when the program was killed.
 func openLines(name string) (*lines, error) {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o666)
 	if err != nil {
@@ -53,7 +54,7 @@ func openLines(name string) (*lines, error) {
 	return &lines{file: f, buf: bufio.NewWriter(f)}, nil
 }
 
-// wholeLines is how many bytes of a file are whole lines.
+// wholeLines returns the number of bytes in complete lines.
 func wholeLines(f io.Reader) (n int64, err error) {
 	in := bufio.NewReader(f)
 	for {
@@ -68,9 +69,9 @@ func wholeLines(f io.Reader) (n int64, err error) {
 	}
 }
 
-// Put writes a page into memory.
+// Put adds a page to the buffer in memory.
 func (l *lines) Put(p *kumo.Page) error {
-	found, _ := kumo.Fields[headings](p) // what is no HTML has none
+	found, _ := kumo.Fields[headings](p) // pages that are not HTML have no headings
 	text, err := json.Marshal(line{p.URL, p.Status, p.Title, p.Text(), found})
 	if err != nil {
 		return err
@@ -81,7 +82,7 @@ func (l *lines) Put(p *kumo.Page) error {
 	return err
 }
 
-// Sync brings what was put to the disk. Puts wait for the copy, and not for the disk.
+// Sync writes the buffer to disk. Puts wait while the buffer is copied, but not for the disk.
 func (l *lines) Sync() error {
 	l.mu.Lock()
 	err := l.buf.Flush()

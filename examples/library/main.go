@@ -1,9 +1,9 @@
-// Library is a crawler of one's own in a module of its own: it keeps title and main text of each page as a line of
-// JSON, durably, and says at the end what came of it.
+// Library is an example of a crawler in its own module. It stores the title and main text of each page durably as a
+// line of JSON, and prints totals at the end.
 //
 //	library pages.jsonl https://example.com/
 //
-// Ctrl-C stops it; the same command goes on. Without arguments it crawls a few pages that it serves itself.
+// Ctrl-C stops it; the same command resumes. Without arguments it crawls a few pages that it serves itself.
 package main
 
 import (
@@ -40,7 +40,7 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 	return crawl(ctx, out, args[0], args[1:])
 }
 
-// demo crawls a few pages of its own.
+// demo crawls a few pages that it serves itself.
 func demo(ctx context.Context, out io.Writer) error {
 	pages := map[string]string{
 		"/":      `<title>Home</title><a href="/tides">Tides</a> <a href="/login">Log in</a>`,
@@ -64,7 +64,7 @@ func demo(ctx context.Context, out io.Writer) error {
 	return crawl(ctx, out, filepath.Join(dir, "pages.jsonl"), []string{s.URL}, kumo.Delay(0))
 }
 
-// crawl keeps the pages of a crawl in a file, and the crawl's state in a folder beside it.
+// crawl stores the pages of a crawl in a file, and the crawl's state in a folder beside it.
 func crawl(ctx context.Context, out io.Writer, file string, seeds []string, opts ...kumo.Option) (err error) {
 	lines, err := openLines(file)
 	if err != nil {
@@ -85,6 +85,6 @@ func crawl(ctx context.Context, out io.Writer, file string, seeds []string, opts
 		fmt.Fprintln(out, p.Status, p.Title)
 	}
 	n := c.Stats()
-	_, err = fmt.Fprintf(out, "%d pages, %d failed, %d left out, %d waiting\n", n.Pages, n.Failed, n.Skipped, n.Waiting)
+	_, err = fmt.Fprintf(out, "%d pages, %d failed, %d excluded, %d waiting\n", n.Pages, n.Failed, n.Skipped, n.Waiting)
 	return err
 }

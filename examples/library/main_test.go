@@ -19,7 +19,7 @@ func TestDemo(t *testing.T) {
 	if err := run(t.Context(), &out, nil); err != nil {
 		t.Fatal(err)
 	}
-	if want := "200 Home\n200 Tides\n404 \n3 pages, 0 failed, 1 left out, 0 waiting\n"; out.String() != want {
+	if want := "200 Home\n200 Tides\n404 \n3 pages, 0 failed, 1 excluded, 0 waiting\n"; out.String() != want {
 		t.Errorf("%s, want\n%s", out.String(), want)
 	}
 }

@@ -1,4 +1,4 @@
-"""Links from the documentation to files of the source tree have no page on the site: they become the file's name."""
+"""Replace links to files of the source tree, which have no page on the site, by the file's name."""
 
 import posixpath
 import re
@@ -23,6 +23,6 @@ ORDER = ["Tutorials", "How to", "Reference", "Explanation", "Decisions"]
 
 
 def on_nav(nav, config, files):
-    """Sections come in the order in which a reader needs them; the index page is first."""
+    """Order the sections by the needs of a reader; the index page is first."""
     nav.items.sort(key=lambda item: ORDER.index(item.title) if item.title in ORDER else -1)
     return nav

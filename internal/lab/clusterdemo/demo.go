@@ -18,22 +18,23 @@ import (
 	"kumo/internal/lab/synthweb"
 )
 
-// Settings are those of a demo.
+// Settings configure a demo.
 type Settings struct {
 	Web              synthweb.Config
 	Nodes            int
 	Strategy         string
-	UnreachableShare float64 // share of the hosts that a node does not reach
-	Out              string  // folder of the nodes' folders and logs
+	UnreachableShare float64 // fraction of the hosts that each node cannot reach
+	Out              string  // folder with the nodes' folders and logs
 	UI               bool
-	NoToken          bool // of the nodes' web pages
+	NoToken          bool // serve the nodes' web pages without a token
 	Delay            time.Duration
-	Timeout          time.Duration // the demo may take
+	Timeout          time.Duration // the demo fails if it takes longer
 	W                io.Writer
 
-	Environment func(secret.Secret) []string                                          // of a node's process
+	Environment func(secret.Secret) []string                                          // environment of a node's process
 	Start       func(ctx context.Context, control admin.Client, seeds []string) error // starts the crawl
-	PageOf      func(dir string) (url, link string)                                   // of a node's web page; "" if it has none
+	// URL of a node's web page, without and with its token; "" if it has none
+	PageOf func(dir string) (url, link string)
 }
 
 // A Demo is a cluster on this machine that crawls a synthetic web.
@@ -44,12 +45,12 @@ type Demo struct {
 	Secret  secret.Secret
 	Servers []string // addresses of the cluster's servers
 	Procs   []*Node
-	Started time.Time // of the crawl
-	Control string    // the last known control unit
+	Started time.Time // when the crawl started
+	Control string    // last known control unit
 
 	web         *synthweb.Web
-	lastMembers string    // the last line on members
-	lastPrinted time.Time // of the last line
+	lastMembers string    // the line on members printed last
+	lastPrinted time.Time // time of the last line
 }
 
 func (d *Demo) plannedEvents() string {
@@ -59,7 +60,7 @@ func (d *Demo) plannedEvents() string {
 	return "1 killed"
 }
 
-// numServers is how many nodes listen at an address that is known before.
+// numServers returns how many nodes listen at an address that is known in advance.
 func (d *Demo) numServers() int {
 	if d.Mesh() {
 		return d.Nodes
@@ -67,20 +68,25 @@ func (d *Demo) numServers() int {
 	return 3
 }
 
-// HubDelay makes up for the time that it takes to find out who reaches the hosts of the node that is killed.
+// HubDelay is the default delay with strategy hub. It makes up for the time needed to find nodes that reach the hosts
+// of the killed node.
 const HubDelay = 200 * time.Millisecond
 
 // Hub reports whether a control unit assigns hosts.
 func (d *Demo) Hub() bool { return strings.HasPrefix(d.Strategy, "hub") }
 
-// Run crawls, and prints what happens and what the servers saw. A crawl that is not as it should be is an error.
+// Run crawls, and prints events and the score of the servers. It returns an error if the score shows a fault.
 func (d *Demo) Run(ctx context.Context) (err error) {
 	if err := clearDemo(d.Out); err != nil {
 		return err
 	}
 	begun := time.Now()
-	ctx, cancel := context.WithTimeoutCause(ctx, d.Timeout, fmt.Errorf("the demo has taken longer than %v: what the nodes "+
-		"said is in %s", d.Timeout, filepath.Join(d.Out, "*.log")))
+	ctx, cancel := context.WithTimeoutCause(
+		ctx,
+		d.Timeout,
+		fmt.Errorf("the demo took longer than %v: the nodes' "+
+			"logs are in %s", d.Timeout, filepath.Join(d.Out, "*.log")),
+	)
 	defer cancel()
 	d.web = synthweb.New(d.Web)
 	d.Server, err = synthweb.Serve(ctx, d.web, synthweb.ServeOptions{DNS: true})
@@ -88,7 +94,7 @@ func (d *Demo) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.Server.Close()) }()
-	d.Server.Score() // its truth takes a moment to compute
+	d.Server.Score() // computes the truth in advance, which takes a moment
 	d.Secret = secret.New()
 	if d.Servers, err = FreeAddresses(d.numServers()); err != nil {
 		return err
@@ -132,7 +138,7 @@ func (d *Demo) crawl(ctx context.Context) (err error) {
 // Crawl is the name of the crawl.
 const Crawl = "demo"
 
-// waitSettled waits until so many nodes are members, and hosts have their owners.
+// waitSettled waits until the given number of nodes are members and all hosts have an owner.
 func (d *Demo) waitSettled(ctx context.Context, control admin.Client, nodes int) error {
 	return d.WaitFor(ctx, control, func(c *inspect.Cluster) bool { return c.Settled && Members(c) == nodes })
 }
@@ -149,7 +155,7 @@ func (d *Demo) addNode(ctx context.Context, control admin.Client) error {
 	return d.waitSettled(ctx, control, d.Nodes)
 }
 
-// killNode kills a node that runs a server: the control unit, if it does.
+// killNode kills a node that runs a server; with a control unit, the control unit.
 func (d *Demo) killNode(ctx context.Context, control admin.Client) error {
 	victim, what := d.Procs[1], ""
 	if i := slices.IndexFunc(d.Procs[:len(d.Servers)], func(p *Node) bool { return p.Name == d.Control }); i >= 0 {
@@ -158,7 +164,7 @@ func (d *Demo) killNode(ctx context.Context, control admin.Client) error {
 	if err := victim.Kill(); err != nil {
 		return err
 	}
-	d.Logf("%s%s is killed, with the server that it ran", victim.Name, what)
+	d.Logf("%s%s is killed, together with its server", victim.Name, what)
 	return d.waitSettled(ctx, control, d.Nodes-1)
 }
 
@@ -179,7 +185,7 @@ func (d *Demo) wait(ctx context.Context) error {
 	return nil
 }
 
-// Members counts the members of a cluster.
+// Members returns the number of members of a cluster.
 func Members(c *inspect.Cluster) (n int) {
 	for i := range c.Nodes {
 		if c.Nodes[i].Is == inspect.NodeMember {
@@ -189,7 +195,7 @@ func Members(c *inspect.Cluster) (n int) {
 	return n
 }
 
-// WaitFor polls the cluster until it is as wanted, and prints what changes.
+// WaitFor polls the cluster until wanted returns true, and prints changes.
 func (d *Demo) WaitFor(ctx context.Context, control admin.Client, wanted func(*inspect.Cluster) bool) error {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
@@ -214,7 +220,7 @@ func (d *Demo) WaitFor(ctx context.Context, control admin.Client, wanted func(*i
 	}
 }
 
-// printChanges prints what has changed, and from time to time the progress.
+// printChanges prints changes, and the progress from time to time.
 func (d *Demo) printChanges(c *inspect.Cluster) {
 	line := membersLine(c)
 	switch {
@@ -227,7 +233,7 @@ func (d *Demo) printChanges(c *inspect.Cluster) {
 	d.Control = c.Control
 }
 
-// printPages says where nodes' web pages are, as they come.
+// printPages prints the URLs of the nodes' web pages as they become available.
 func (d *Demo) printPages() {
 	for _, p := range d.Procs {
 		if !d.UI || p.page != "" {
@@ -240,7 +246,7 @@ func (d *Demo) printPages() {
 	}
 }
 
-// ownedWords returns how many hosts each node owns, where a control unit assigns them.
+// ownedWords returns how many hosts each node owns, if a control unit assigns them.
 func ownedWords(c *inspect.Cluster) string {
 	var each []string
 	for i := range c.Nodes {
@@ -281,14 +287,14 @@ func membersLine(c *inspect.Cluster) string {
 	return line
 }
 
-// Logf prints what happens, and when.
+// Logf prints an event with its time.
 func (d *Demo) Logf(format string, args ...any) {
 	d.lastPrinted = time.Now()
 	fmt.Fprintf(d.W, "%5.1fs  %5d requests  %s\n", time.Since(d.Started).Seconds(), d.Server.Requests(),
 		fmt.Sprintf(format, args...))
 }
 
-// printScore prints what the servers of the web saw. Faults of the crawl are an error.
+// printScore prints the score of the servers. It returns an error if the crawl made faults.
 func (d *Demo) printScore(took time.Duration) error {
 	s := d.Server.Score()
 	fmt.Fprintf(d.W, "\nWhat the servers saw:\n%s\nThe nodes' folders and logs are in %s.\n", s, d.Out)
@@ -302,13 +308,12 @@ func (d *Demo) printScore(took time.Duration) error {
 		d.Nodes, d.plannedEvents(), s.Covered, s.Truth, s.Repeats+s.RepeatsOther, verdict, s.LeastGap.Value.Round(time.Millisecond),
 		took.Seconds())
 	if len(faults) > 0 {
-		return fmt.Errorf("the crawl is not as it should be: %s", strings.Join(faults, ", "))
+		return fmt.Errorf("the crawl has faults: %s", strings.Join(faults, ", "))
 	}
 	return nil
 }
 
-// Faults returns what the crawl did wrong. A delay is measured by the servers, on a machine that has other things to
-// do.
+// Faults returns the faults of the crawl. The servers measure delays on a loaded machine, so it allows some tolerance.
 func Faults(s *synthweb.Score, delay time.Duration) (faults []string) {
 	count := func(n int64, what string) {
 		if n > 0 {
@@ -327,14 +332,14 @@ func Faults(s *synthweb.Score, delay time.Duration) (faults []string) {
 	return faults
 }
 
-// demoMark is a file in the folder of a demo, and tells it from others.
+// demoMark is a file that identifies the folder of a demo.
 const demoMark = "made-by-kumo-cluster-demo"
 
-// A FolderError is a folder that no demo has made.
+// A FolderError names a folder that no demo created.
 type FolderError string
 
 func (e FolderError) Error() string {
-	return string(e) + " is there, and no earlier demo has made it: name another folder with --out"
+	return string(e) + " exists, and was not created by a demo: name another folder with --out"
 }
 
 // clearDemo creates the demo's folder, or empties it.

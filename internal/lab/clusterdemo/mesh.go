@@ -12,18 +12,18 @@ import (
 	"kumo/internal/app/wire/cluster"
 )
 
-// Numbers of nodes without a center.
+// Numbers of nodes for strategy mesh.
 const (
-	MeshNodes    = 8 // by default
+	MeshNodes    = 8 // default
 	MinMeshNodes = 6
 )
 
-// Mesh reports whether nodes have no center.
+// Mesh reports whether the strategy is mesh, which has no central node.
 func (d *Demo) Mesh() bool { return d.Strategy == "mesh" }
 
 func (d *Demo) folderOf(p *Node) string { return filepath.Join(d.Out, p.Name) }
 
-// meshArgs are flags of a node of a crawl without a centre. All but the first join by way of the first.
+// meshArgs returns the flags of a mesh node. All but the first node join through the first.
 func (d *Demo) meshArgs(node int) []string {
 	args := []string{"--no-lan", "--allow-private"}
 	if node > 0 {
@@ -65,7 +65,7 @@ func (d *Demo) crawlMesh(ctx context.Context) (err error) {
 	return d.waitAll(ctx, control)
 }
 
-// meshPause is what a demo lets pass between two things that happen to nodes.
+// meshPause is the time between two events of a demo.
 const meshPause = 3 * time.Second
 
 // meshClient connects to the nodes as soon as one answers.
@@ -94,7 +94,7 @@ func (d *Demo) leaveTwo() error {
 	return nil
 }
 
-// killTwo kills two nodes, one of them with its folder.
+// killTwo kills two nodes, and deletes the folder of one of them.
 func (d *Demo) killTwo() error {
 	for i, p := range d.Procs[3:5] {
 		if err := p.Kill(); err != nil {
@@ -113,14 +113,14 @@ func (d *Demo) killTwo() error {
 	return nil
 }
 
-// watch says for a while how it goes.
+// watch prints changes for a while.
 func (d *Demo) watch(ctx context.Context, control admin.Client, long time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, long)
 	defer cancel()
-	_ = d.WaitFor(ctx, control, func(*inspect.Cluster) bool { return false }) // what is wrong shows in the end, too
+	_ = d.WaitFor(ctx, control, func(*inspect.Cluster) bool { return false }) // a fault shows at the end, too
 }
 
-// waitAll waits until all nodes have ended, which they do when the crawl is done.
+// waitAll waits until all nodes have ended. Nodes end when the crawl is done.
 func (d *Demo) waitAll(ctx context.Context, control admin.Client) error {
 	watching, stop := context.WithCancel(ctx)
 	seen := make(chan struct{})

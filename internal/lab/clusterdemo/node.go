@@ -20,12 +20,12 @@ type Node struct {
 	Log    *os.File
 	Cmd    *exec.Cmd
 	Ended  chan struct{} // closed when the process has ended
-	Err    error         // of the ended process
+	Err    error         // error of the ended process
 	killed bool
 	page   string // URL of its web page, once known
 }
 
-// startNode starts another node. The first three run servers.
+// startNode starts another node. The first three nodes run servers.
 func (d *Demo) startNode() error {
 	self, err := os.Executable()
 	if err != nil {
@@ -64,11 +64,11 @@ func (d *Demo) startNode() error {
 	return nil
 }
 
-// unusedAddress is an address of this machine where nothing listens.
+// unusedAddress is a loopback address on which nothing listens.
 const unusedAddress = "127.78.0.1"
 
-// unreachableFlags returns flags that keep a node from its share of the hosts. Two of the nodes that are there from the beginning
-// reach each host, so that one may die.
+// unreachableFlags returns flags that make a node's share of the hosts unreachable. Two of the initial nodes reach each
+// host, so that one of them may die.
 func (d *Demo) unreachableFlags(node int) (args []string) {
 	if !d.Hub() {
 		return nil
@@ -87,13 +87,13 @@ func (d *Demo) unreachableFlags(node int) (args []string) {
 	return args
 }
 
-// Kill ends a node as a power cut would.
+// Kill kills a node without warning, like a power cut.
 func (p *Node) Kill() error {
 	p.killed = true
 	return p.Cmd.Process.Kill()
 }
 
-// failed returns why a node has ended that should not have.
+// failed returns an error if a node ended that should still run.
 func (p *Node) failed() error {
 	select {
 	case <-p.Ended:
@@ -118,25 +118,25 @@ func (p *Node) wait(ctx context.Context) error {
 // KillAll kills the nodes that still run.
 func (d *Demo) KillAll() {
 	for _, p := range d.Procs {
-		_ = p.Cmd.Process.Kill() // it may have ended
+		_ = p.Cmd.Process.Kill() // it may already have ended
 		<-p.Ended
 	}
 }
 
-// FreeAddresses returns loopback addresses whose ports, and the next ones, are free. They lie below the ephemeral ports:
-// a connection could take one of those before a node listens on it.
+// FreeAddresses returns n loopback addresses whose port and next port are free. The ports are below the ephemeral
+// range, so that no connection takes one before a node listens on it.
 func FreeAddresses(n int) ([]string, error) {
 	var all []string
 	for tries := 0; len(all) < n; tries++ {
 		if tries > 100*n {
-			return nil, errors.New("no free ports are found on 127.0.0.1")
+			return nil, errors.New("no free ports on 127.0.0.1")
 		}
 		port := 15000 + 2*rand.IntN(8000)
 		first, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port))
 		if err != nil {
 			continue
 		}
-		defer first.Close() // until all are found, so that none is found twice
+		defer first.Close() // stays open until all are found, so that none is found twice
 		second, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port+1))
 		if err != nil {
 			continue

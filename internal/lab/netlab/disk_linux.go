@@ -12,19 +12,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// diskRoot is where the disks of all labs' hosts are mounted, each under the name of its host's namespace.
+// diskRoot is the folder in which the disks of all labs' hosts are mounted, each under the name of its host's
+// namespace.
 const diskRoot = "/run/kumolab"
 
-// A disk is a file, as a device of its own that takes no more than so many bytes a second.
+// A disk is a file that serves as a block device with a limited transfer rate.
 type disk struct {
-	dir           string // where it is mounted
-	number        string // of the device: "7:0"
-	writtenBefore int64  // bytes written to that device for others before
+	dir           string // mount point
+	number        string // number of the device, such as "7:0"
+	writtenBefore int64  // bytes that others had written to the device before
 }
 
-// Disk gives the host a disk of its own, of so many bytes, and returns its folder. What goes to it and what comes from
-// it is limited to so many bits a second each; 0: as many as there come. It is called once. The file system keeps no
-// journal, which would write much twice.
+// Disk gives the host its own disk of the given size in bytes, and returns its folder. Reads and writes are each
+// limited to bits per second; 0: unlimited. Call it once. The file system has no journal, which would write most data
+// twice.
 func (h *Host) Disk(size int64, bits int) (dir string, err error) {
 	dir, err = h.makeDisk(size, bits)
 	if err != nil {
@@ -41,7 +42,7 @@ func (h *Host) makeDisk(size int64, bits int) (dir string, err error) {
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = os.Remove(image.Name()) }() // the device keeps it
+	defer func() { _ = os.Remove(image.Name()) }() // the device keeps the file open
 	defer image.Close()
 	if err := image.Truncate(size); err != nil {
 		return "", err
@@ -59,7 +60,7 @@ func (h *Host) makeDisk(size int64, bits int) (dir string, err error) {
 		return "", fmt.Errorf("losetup: %w", err)
 	}
 	device := strings.TrimSpace(string(said))
-	defer func() { err = errors.Join(err, program("losetup", "-d", device)) }() // it goes when it is unmounted
+	defer func() { err = errors.Join(err, program("losetup", "-d", device)) }() // takes effect when it is unmounted
 	dir = filepath.Join(diskRoot, h.space)
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return "", err
@@ -78,8 +79,8 @@ func (h *Host) makeDisk(size int64, bits int) (dir string, err error) {
 	return dir, throttle(h.disk.number, bits)
 }
 
-// throttle limits a device for this process's group, and for the kernel's own threads, which write what nobody waits
-// for.
+// throttle limits the rate of a device for this process's control group, and for the kernel threads that write back
+// cached data.
 func throttle(number string, bits int) error {
 	own, err := ownGroup("blkio")
 	if err != nil {
@@ -107,14 +108,14 @@ func (d *disk) written() (int64, error) {
 	}
 	fields := strings.Fields(string(stat))
 	if len(fields) < 7 {
-		return 0, fmt.Errorf("the statistics of device %s have %d fields", d.number, len(fields))
+		return 0, fmt.Errorf("statistics of device %s have %d fields", d.number, len(fields))
 	}
 	sectors, err := strconv.ParseInt(fields[6], 10, 64)
 	return sectors*512 - d.writtenBefore, err
 }
 
-// removeDisks removes the disks of some hosts. A device has its limit taken back first: it may be another's next, and
-// what is left to write would take its time.
+// removeDisks removes the disks of the selected hosts. It first removes the limit of each device: the device may be
+// reused by another host, and a limit would slow down the remaining writes.
 func removeDisks(which func(space string) bool) error {
 	found, err := filepath.Glob(filepath.Join(diskRoot, namePrefix+"*"))
 	if err != nil {

@@ -12,23 +12,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Host is a namespace with its addresses.
+// A Host is a network namespace with its addresses.
 type Host struct {
 	Name  string
 	Addrs []netip.Addr
 
 	lab    *Lab
 	space  string
-	port   string // its end of the cable at the bridge
+	port   string // its end of the cable to the bridge
 	mac    net.HardwareAddr
-	groups map[string]string // by controller, the folders of the groups that hold its processes; nil: no limits
-	disk   *disk             // nil: none of its own
+	groups map[string]string // folders of the control groups of its processes, by controller; nil: no limits
+	disk   *disk             // nil: no disk of its own
 }
 
-// Addr is the first of its addresses.
+// Addr returns the first of its addresses.
 func (h *Host) Addr() netip.Addr { return h.Addrs[0] }
 
-// within are those of its addresses that a prefix contains.
+// within returns the addresses of the host that a prefix contains.
 func (h *Host) within(prefix netip.Prefix) (found []netip.Addr) {
 	for _, addr := range h.Addrs {
 		if prefix.Contains(addr) {
@@ -38,8 +38,8 @@ func (h *Host) within(prefix netip.Prefix) (found []netip.Addr) {
 	return found
 }
 
-// Do calls f on the host: sockets that f opens, in its own goroutine, belong to the host for good, and so do processes
-// that it starts.
+// Do calls f on the host. Sockets that f opens in its own goroutine, and processes that it starts, belong to the host
+// permanently.
 func (h *Host) Do(f func() error) error { return in(h.space, f) }
 
 func in(space string, f func() error) (err error) {
@@ -61,7 +61,7 @@ func in(space string, f func() error) (err error) {
 	defer func() {
 		if back := unix.Setns(int(home.Fd()), unix.CLONE_NEWNET); back != nil {
 			err = errors.Join(err, back)
-			return // still locked: the thread is never used again
+			return // without unlocking: the thread is never reused
 		}
 		runtime.UnlockOSThread()
 	}()

@@ -10,22 +10,22 @@ import (
 	"sync/atomic"
 )
 
-// A Lab is a network of hosts. Its methods may be called by several goroutines at once.
+// A Lab is a network of hosts. Its methods may be called concurrently.
 type Lab struct {
-	prefix string // of all its namespaces
-	hub    string // the namespace of bridge and proxy
+	prefix string // prefix of all its namespaces
+	hub    string // namespace of the bridge and the proxy
 	proxy  *proxy
 
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the following fields
 	hosts     []*Host
-	paths     map[pair]Path // those that are not plain
+	paths     map[pair]Path // paths that differ from direct delivery
 	neighbors map[neighborKey]*neighborEntry
 }
 
 // labs numbers the labs of this process.
 var labs atomic.Int64
 
-// Open makes a lab without hosts. It first removes what runs that were killed have left.
+// Open creates a lab without hosts. It first removes the leftovers of killed runs.
 func Open(seed uint64) (l *Lab, err error) {
 	for _, name := range []string{"ip", "tc"} {
 		if _, err := tool(name); err != nil {
@@ -43,7 +43,7 @@ func Open(seed uint64) (l *Lab, err error) {
 	l = &Lab{prefix: prefix, hub: prefix + "hub", paths: make(map[pair]Path), neighbors: make(map[neighborKey]*neighborEntry)}
 	defer func() {
 		if err != nil {
-			_ = l.Close() // what went wrong first is what counts
+			_ = l.Close() // the first error counts
 		}
 	}()
 	for _, args := range [][]string{
@@ -64,8 +64,8 @@ func Open(seed uint64) (l *Lab, err error) {
 	})
 }
 
-// Host adds a host with n addresses in a row: 10.77.0.1 for the first host's first. There is room for 65,000 on the
-// whole network.
+// Host adds a host with n consecutive addresses; the first host starts at 10.77.0.1. The whole network has room for
+// 65,000 addresses.
 func (l *Lab) Host(name string, n int) (*Host, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -85,7 +85,7 @@ func (l *Lab) Host(name string, n int) (*Host, error) {
 	return h, h.wire()
 }
 
-// wire makes the host's namespace and connects it.
+// wire creates the host's namespace and connects it.
 func (h *Host) wire() error {
 	hub := h.lab.hub
 	todo := [][]string{
@@ -115,13 +115,13 @@ func (h *Host) wire() error {
 	return nil
 }
 
-// useReno has a namespace's connections use Reno, as each kernel can: of two connections on a thin line BBR, which
-// a namespace takes from the machine, may leave one a third of what the other gets, for as long as they last.
+// useReno makes a namespace's connections use TCP Reno, which every kernel has. The namespace would inherit BBR from
+// the machine; with BBR, one of two connections on a slow link may get a third of the other's rate permanently.
 func useReno() error {
 	return os.WriteFile("/proc/sys/net/ipv4/tcp_congestion_control", []byte("reno\n"), 0o644)
 }
 
-// Close ends what runs in the lab and removes it. It may be called again.
+// Close ends all processes of the lab and removes it. It may be called again.
 func (l *Lab) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -14,40 +14,39 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Limits are what all processes of a host may take together of this machine. The zero value of a field is no limit.
+// Limits are the resources that all processes of a host may use together. The zero value of a field means no limit.
 type Limits struct {
-	CPU        float64 // seconds of processor time a second; it has that also where the machine is busy
-	Processors int     // that they run on, the first ones of this machine
-	Memory     int64   // bytes, files that the system has in memory included; beyond, processes are killed
+	CPU        float64 // seconds of processor time per second, guaranteed even on a busy machine
+	Processors int     // number of processors, the first ones of this machine
+	Memory     int64   // bytes, including cached files; beyond it, processes are killed
 }
 
-// Usage is what all processes of a host have taken together, of what is limited by Limit, Disk and Bandwidth, since the
-// first two were called.
+// Usage is the resource usage of all processes of a host, for the resources limited by Limit, Disk and Bandwidth. CPU,
+// memory and disk count from the call of Limit or Disk.
 type Usage struct {
 	CPU       time.Duration
-	Throttled time.Duration // that processes were held back for the limit of CPU, all threads added up
-	Peak      int64         // the most bytes of memory at any time
-	Reclaims  int64         // how often memory was at its limit
-	Written   int64         // bytes to the disk
-	Received  int64         // bytes over the network, of all layers, since there is the host
+	Throttled time.Duration // time that threads were held back by the CPU limit, summed over all threads
+	Peak      int64         // highest memory usage in bytes
+	Reclaims  int64         // times that memory was at its limit
+	Written   int64         // bytes written to the disk
+	Received  int64         // bytes over the network, all layers included, since the host was created
 	Sent      int64
 }
 
-// quotaPeriod is in what time a host's processes get their share of processor time: short, so that they do not stand
-// still for long, and long enough for the kernel's least quota of a millisecond.
+// quotaPeriod is the period of the CPU quota. It is short, so that processes do not stall for long, and long enough for
+// the kernel's minimum quota of one millisecond.
 const quotaPeriod = 20 * time.Millisecond
 
-// highestShares let those who are limited have what they may, however much others want.
+// highestShares give limited processes their full quota, however busy the machine is.
 const highestShares = "100000"
 
-// controllers are the parts of the kernel that hold a host's processes within limits, or count for them; all in their
-// first version.
+// controllers are the kernel's control group controllers that limit or account for a host's processes; all version 1.
 var controllers = []string{"cpu", "cpuacct", "cpuset", "memory"}
 
-// Limit holds the processes that are started on the host from now on within limits. It is called once.
+// Limit limits the processes that are started on the host from now on. Call it once.
 func (h *Host) Limit(l Limits) error {
 	if h.groups != nil {
-		return fmt.Errorf("limit %s: it has limits", h.Name)
+		return fmt.Errorf("limit %s: limits are already set", h.Name)
 	}
 	h.groups = make(map[string]string)
 	for _, name := range controllers {
@@ -69,12 +68,13 @@ func (h *Host) Limit(l Limits) error {
 	return nil
 }
 
-// A setting is a line of a controller's file.
+// A setting is a value in a control group file.
 type setting struct{ controller, file, value string }
 
-// settings are how limits are told to the controllers; parent is the group of processors that the host's is made in.
+// settings returns the limits as control group settings. parent is the cpuset group in which the host's group is
+// created.
 func (l Limits) settings(parent string) []setting {
-	memories, _ := os.ReadFile(filepath.Join(parent, "cpuset.mems")) // without them, what follows fails and says so
+	memories, _ := os.ReadFile(filepath.Join(parent, "cpuset.mems")) // if this fails, the next write reports it
 	processors, _ := os.ReadFile(filepath.Join(parent, "cpuset.cpus"))
 	if l.Processors > 0 {
 		processors = fmt.Appendf(nil, "0-%d", min(l.Processors, runtime.NumCPU())-1)
@@ -96,7 +96,7 @@ func (l Limits) settings(parent string) []setting {
 	return all
 }
 
-// Usage is zero where it was not limited, but for the network.
+// Usage returns the host's resource usage. Fields of resources that are not limited are zero, except for the network.
 func (h *Host) Usage() (u Usage, err error) {
 	if h.groups != nil {
 		stat, err := os.ReadFile(filepath.Join(h.groups["cpu"], "cpu.stat"))
@@ -105,7 +105,7 @@ func (h *Host) Usage() (u Usage, err error) {
 		}
 		_, after, _ := strings.Cut(string(stat), "throttled_time ")
 		throttled, _, _ := strings.Cut(after, "\n")
-		nanoseconds, _ := strconv.ParseInt(throttled, 10, 64) // kernels without quotas do not say it
+		nanoseconds, _ := strconv.ParseInt(throttled, 10, 64) // kernels without quotas do not report it
 		u.Throttled = time.Duration(nanoseconds)
 		for _, count := range []struct {
 			controller, file string
@@ -130,7 +130,7 @@ func (h *Host) Usage() (u Usage, err error) {
 		}
 	}
 	return u, h.Do(func() error {
-		// of this host's own end: what was dropped on the way to it is not in it
+		// Counts at the host's own end, so packets dropped on the way are not included.
 		stat, err := os.ReadFile("/proc/thread-self/net/dev")
 		if err != nil {
 			return err
@@ -138,7 +138,7 @@ func (h *Host) Usage() (u Usage, err error) {
 		_, line, _ := strings.Cut(string(stat), "eth0:")
 		fields := strings.Fields(line)
 		if len(fields) < 9 {
-			return fmt.Errorf("the statistics of eth0 have %d fields", len(fields))
+			return fmt.Errorf("statistics of eth0 have %d fields", len(fields))
 		}
 		if u.Received, err = strconv.ParseInt(fields[0], 10, 64); err != nil {
 			return err
@@ -148,7 +148,7 @@ func (h *Host) Usage() (u Usage, err error) {
 	})
 }
 
-// inGroups calls f with this thread in the host's groups: processes that f starts begin there.
+// inGroups calls f with this thread in the host's control groups, so that processes started by f belong to them.
 func (h *Host) inGroups(f func() error) (err error) {
 	if h.groups == nil {
 		return f()
@@ -159,7 +159,7 @@ func (h *Host) inGroups(f func() error) (err error) {
 		for _, name := range controllers {
 			if back := write(filepath.Join(filepath.Dir(h.groups[name]), "tasks"), thread); back != nil {
 				err = errors.Join(err, back)
-				return // still locked: the thread is never used again
+				return // without unlocking: the thread is never reused
 			}
 		}
 		runtime.UnlockOSThread()
@@ -172,7 +172,7 @@ func (h *Host) inGroups(f func() error) (err error) {
 	return f()
 }
 
-// write writes a line into a file of the kernel's.
+// write writes a line to a kernel file.
 func write(path, line string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
@@ -185,7 +185,7 @@ func write(path, line string) error {
 	return nil
 }
 
-// ownGroup is the folder of the group that this process is in, of a controller of the first version.
+// ownGroup returns the folder of this process's control group for a version 1 controller.
 func ownGroup(controller string) (string, error) {
 	mount, err := groupsOf(controller)
 	if err != nil {
@@ -200,10 +200,10 @@ func ownGroup(controller string) (string, error) {
 			return filepath.Join(mount, f[2]), nil
 		}
 	}
-	return "", fmt.Errorf("this process has no group of %s", controller)
+	return "", fmt.Errorf("this process has no control group of %s", controller)
 }
 
-// groupsOf is where a controller's groups are mounted.
+// groupsOf returns the mount point of a controller's groups.
 func groupsOf(controller string) (string, error) {
 	mounts, err := os.ReadFile("/proc/self/mounts")
 	if err != nil {
@@ -219,16 +219,16 @@ func groupsOf(controller string) (string, error) {
 
 func has(list, word string) bool { return slices.Contains(strings.Split(list, ","), word) }
 
-// removeGroups removes groups of some hosts, in which nothing runs any more.
+// removeGroups removes control groups of the selected hosts. They must be empty.
 func removeGroups(which func(space string) bool) error {
 	var failed []error
 	for _, name := range controllers {
 		mount, err := groupsOf(name)
 		if err != nil {
-			continue // then there are none
+			continue // not mounted, so there are none
 		}
 		_ = filepath.WalkDir(mount, func(path string, d os.DirEntry, err error) error {
-			if err == nil && d.IsDir() && which(d.Name()) { // others make and remove groups meanwhile
+			if err == nil && d.IsDir() && which(d.Name()) { // other processes create and remove groups concurrently
 				failed = append(failed, removeGroup(path))
 				return filepath.SkipDir
 			}
@@ -238,7 +238,7 @@ func removeGroups(which func(space string) bool) error {
 	return errors.Join(failed...)
 }
 
-// removeGroup waits a moment for processes that were just killed.
+// removeGroup removes a group. It waits briefly for processes that were just killed.
 func removeGroup(dir string) (err error) {
 	for range 200 {
 		if err = unix.Rmdir(dir); err == nil || errors.Is(err, unix.ENOENT) {

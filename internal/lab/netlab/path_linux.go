@@ -9,43 +9,43 @@ import (
 	"time"
 )
 
-// A Path is what happens to packets from one host to another.
+// A Path describes the transmission of packets from one host to another.
 type Path struct {
 	Delay  time.Duration
-	Jitter time.Duration // up to so much more, drawn for each; packets stay in order
-	Loss   float64       // share of the packets that are lost; 1: all
+	Jitter time.Duration // maximum additional delay, random for each packet; packets stay in order
+	Loss   float64       // fraction of packets that are lost; 1: all
 }
 
-// A Route is the path from some addresses to others: hosts of many addresses are many places.
+// A Route is the path between two ranges of addresses. A host with many addresses can stand for many locations.
 type Route struct {
 	From, To netip.Prefix
 	Path     Path
 }
 
-// Between are the routes there and back of a pair of prefixes, each with half of a round trip.
+// Between returns the routes between two prefixes, in both directions, each with half the round-trip time.
 func Between(a, b netip.Prefix, roundTrip time.Duration, loss float64) []Route {
 	p := Path{Delay: roundTrip / 2, Loss: loss}
 	return []Route{{a, b, p}, {b, a, p}}
 }
 
-// One is the prefix of one address.
+// One returns the prefix of a single address.
 func One(addr netip.Addr) netip.Prefix { return netip.PrefixFrom(addr, addr.BitLen()) }
 
-// A pair is two addresses, in one direction.
+// A pair is a source and a destination address.
 type pair struct{ from, to netip.Addr }
 
-// A hop is what a host sends to an address.
+// A neighborKey identifies an entry in a host's neighbor table.
 type neighborKey struct {
 	from *Host
 	to   netip.Addr
 }
 
-// An entry is what the host's table of neighbours has to say of it.
+// A neighborEntry is the state of a host's neighbor table for one address.
 type neighborEntry struct {
-	owner *Host // of the address
+	owner *Host // host that has the address
 	cut   bool
-	paths int              // how many of the sender's addresses have a path there that is not plain
-	mac   net.HardwareAddr // nil: the host finds out itself
+	paths int              // number of the sender's addresses with a path to it through the proxy
+	mac   net.HardwareAddr // MAC address in the table; nil: the host resolves it itself
 }
 
 func hostMAC(n int) net.HardwareAddr { return net.HardwareAddr{2, 'k', 'u', 0, byte(n >> 8), byte(n)} }
@@ -55,7 +55,7 @@ var (
 	nobodyMAC = net.HardwareAddr{2, 'k', 'u', 2, 0, 0}
 )
 
-// SetPath sends what goes from one host to another through the proxy; the zero Path, past it.
+// SetPath routes packets from one host to another through the proxy. The zero Path restores direct delivery.
 func (l *Lab) SetPath(from, to *Host, p Path) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -63,7 +63,7 @@ func (l *Lab) SetPath(from, to *Host, p Path) error {
 	return l.updateNeighbors(from)
 }
 
-// SetPaths sets the paths between all hosts given, by a matrix: paths[i][j] from hosts[i] to hosts[j].
+// SetPaths sets the paths between all given hosts from a matrix: paths[i][j] is the path from hosts[i] to hosts[j].
 func (l *Lab) SetPaths(hosts []*Host, paths [][]Path) error {
 	for i, from := range hosts {
 		for j, to := range hosts {
@@ -78,7 +78,7 @@ func (l *Lab) SetPaths(hosts []*Host, paths [][]Path) error {
 	return nil
 }
 
-// SetRoutes sets paths by address, between the hosts that are there: of several that fit the last counts.
+// SetRoutes sets paths by address between the existing hosts. If several routes match, the last applies.
 func (l *Lab) SetRoutes(routes ...Route) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -98,7 +98,7 @@ func (l *Lab) SetRoutes(routes ...Route) error {
 	return l.updateNeighbors(l.hosts...)
 }
 
-// setPath notes a path for some addresses of two hosts; mu is held.
+// setPath stores the path between some addresses of two hosts; mu is held.
 func (l *Lab) setPath(a *Host, from []netip.Addr, b *Host, to []netip.Addr, p Path) {
 	for _, dest := range to {
 		e := l.neighbor(a, b, dest)
@@ -120,7 +120,7 @@ func (l *Lab) setPath(a *Host, from []netip.Addr, b *Host, to []netip.Addr, p Pa
 	}
 }
 
-// hop is the entry for an address of b in the table of a; mu is held.
+// neighbor returns a's neighbor table entry for an address of b; mu is held.
 func (l *Lab) neighbor(a, b *Host, to netip.Addr) *neighborEntry {
 	e := l.neighbors[neighborKey{a, to}]
 	if e == nil {
@@ -130,7 +130,7 @@ func (l *Lab) neighbor(a, b *Host, to netip.Addr) *neighborEntry {
 	return e
 }
 
-// updateNeighbors writes what has changed into the hosts' tables of neighbours; mu is held.
+// updateNeighbors writes changes to the hosts' neighbor tables; mu is held.
 func (l *Lab) updateNeighbors(hosts ...*Host) error {
 	todo := make(map[*Host][]string)
 	for h, e := range l.neighbors {
@@ -152,13 +152,13 @@ func (l *Lab) updateNeighbors(hosts ...*Host) error {
 	}
 	for host, lines := range todo {
 		if err := ipAll(host.space, lines); err != nil {
-			return fmt.Errorf("tell %s where to send: %w", host.Name, err)
+			return fmt.Errorf("update the neighbor table of %s: %w", host.Name, err)
 		}
 	}
 	return nil
 }
 
-// Cut loses whatever goes from one of some hosts to one of others, and back.
+// Cut drops all packets between some hosts and others, in both directions.
 func (l *Lab) Cut(some, others []*Host) error {
 	if err := l.CutOneWay(some, others); err != nil {
 		return err
@@ -166,7 +166,7 @@ func (l *Lab) Cut(some, others []*Host) error {
 	return l.CutOneWay(others, some)
 }
 
-// CutOneWay loses whatever goes from one of some hosts to one of others, and nothing that comes back.
+// CutOneWay drops all packets from some hosts to others, but not those in the other direction.
 func (l *Lab) CutOneWay(some, others []*Host) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -183,7 +183,7 @@ func (l *Lab) CutOneWay(some, others []*Host) error {
 	return l.updateNeighbors(some...)
 }
 
-// Heal takes all cuts back.
+// Heal undoes all cuts.
 func (l *Lab) Heal() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -193,7 +193,7 @@ func (l *Lab) Heal() error {
 	return l.updateNeighbors(l.hosts...)
 }
 
-// Bandwidth limits what the host sends and what it receives, each to so many bits a second; 0 takes that back.
+// Bandwidth limits what the host sends and what it receives, each to bits per second; 0 removes the limit.
 func (h *Host) Bandwidth(bits int) error {
 	for _, end := range [][2]string{{h.space, "eth0"}, {h.lab.hub, h.port}} {
 		args := []string{"-n", end[0], "qdisc", "replace", "dev", end[1], "root", "tbf", "rate", strconv.Itoa(bits) + "bit",

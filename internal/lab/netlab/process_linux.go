@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// A Process runs on a host, with all that it starts in a group of its own.
+// A Process runs on a host. It and all its children form a process group.
 type Process struct {
 	cmd  *exec.Cmd
 	done chan struct{}
 	err  error
 }
 
-// Start starts a command on the host, within its limits. It ends with this process, or with the lab.
+// Start starts a command on the host, within its limits. The command ends when this process or the lab ends.
 func (h *Host) Start(cmd *exec.Cmd) (*Process, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if err := h.Do(func() error { return h.inGroups(cmd.Start) }); err != nil {
@@ -29,7 +29,7 @@ func (h *Host) Start(cmd *exec.Cmd) (*Process, error) {
 	return p, nil
 }
 
-// Signal sends a signal to the process and all that it has started.
+// Signal sends a signal to the process and all its children.
 func (p *Process) Signal(s syscall.Signal) error {
 	select {
 	case <-p.done:
@@ -39,13 +39,13 @@ func (p *Process) Signal(s syscall.Signal) error {
 	}
 }
 
-// Done is closed when the process has ended.
+// Done returns a channel that is closed when the process has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Pid is the process's number.
+// Pid returns the process ID.
 func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
-// Code is the exit code, -1 while it runs and for one that a signal ended.
+// Code returns the exit code; -1 while the process runs, or if a signal ended it.
 func (p *Process) Code() int {
 	select {
 	case <-p.done:
@@ -55,7 +55,7 @@ func (p *Process) Code() int {
 	}
 }
 
-// Wait waits until the process has ended, and returns an error if it has not within that time, or has failed.
+// Wait waits until the process has ended. It returns an error if the process fails, or still runs after that time.
 func (p *Process) Wait(most time.Duration) error {
 	select {
 	case <-p.done:

@@ -18,65 +18,66 @@ import (
 	"kumo/internal/lab/sim/queue"
 )
 
-// A proxy is a port of the bridge that passes packets on, later or never. One thread does it all, so that what it costs
-// is known.
+// A proxy is a port of the bridge that forwards packets later or never. It runs in one thread, so that its cost is
+// known.
 type proxy struct {
 	socket  int // a packet socket
-	wakeFD  int // an eventfd that ends the thread
+	wakeFD  int // eventfd that ends the thread
 	running sync.WaitGroup
 	traffic struct{ passed, lost, dropped, busy atomic.Int64 }
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the following fields
 	closed bool
 	macs   map[netip.Addr]net.HardwareAddr
-	links  map[uint64]*link // by lineKey
+	links  map[uint64]*link // by sender and receiver address, see linkOf
 
-	// The thread's own.
+	// Used by the thread only.
 	dice  *rand.Rand
 	queue packetQueue
-	spare [][]byte // buffers of one size
+	spare [][]byte // buffers of equal size
 }
 
-// A line is all that goes from one address to another.
+// A link carries the packets from one address to another.
 type link struct {
 	path    Path
-	mac     net.HardwareAddr // the receiver's
-	last    time.Time        // when the last packet on the line is due
+	mac     net.HardwareAddr // MAC address of the receiver
+	last    time.Time        // due time of the last packet on the link
 	waiting int
 }
 
-// Traffic is what a lab's proxy has done.
+// Traffic counts the work of a lab's proxy.
 type Traffic struct {
 	Passed  int64         // packets
-	Lost    int64         // as was asked for
-	Dropped int64         // because there were too many
-	Busy    time.Duration // time of a processor that it took, the kernel's work for it included
+	Lost    int64         // by the loss of a path
+	Dropped int64         // because a queue was full
+	Busy    time.Duration // processor time used, including the kernel's part
 }
 
-// Sub is what was done since an earlier one.
+// Sub returns the difference to earlier counts.
 func (t Traffic) Sub(o Traffic) Traffic {
 	return Traffic{t.Passed - o.Passed, t.Lost - o.Lost, t.Dropped - o.Dropped, t.Busy - o.Busy}
 }
 
-// Traffic says what went through the proxy so far.
+// Traffic returns the counts of the proxy so far.
 func (l *Lab) Traffic() Traffic {
 	t := &l.proxy.traffic
 	return Traffic{t.passed.Load(), t.lost.Load(), t.dropped.Load(), time.Duration(t.busy.Load())}
 }
 
 const (
-	// vnetHeader is the size of what the kernel puts before a packet to say that its checksum is yet to be computed, or that
-	// it is to be split. It is handed back as it was got.
+	// vnetHeader is the size of the header that the kernel puts before a packet. It states that the checksum is not
+	// computed yet, or that the packet must be split. It is written back unchanged.
 	vnetHeader = 10
 	ethernet   = 14
-	header     = 20 // of IP, at least
-	// maxInFlight is how many packets of a pair the proxy keeps; it drops what comes beyond, as a router does.
+	header     = 20 // minimum size of an IP header
+	// maxInFlight is the maximum number of packets of a pair that the proxy holds. It drops further ones, as a router
+	// does.
 	maxInFlight = 4096
-	bufferSize  = 2048 // size of the buffers that are kept
-	readBatch   = 256  // packets that are read before it looks what is due
+	bufferSize  = 2048 // size of the buffers that are reused
+	readBatch   = 256  // packets to read before due packets are written
 )
 
-// openProxy is to be called in the namespace of the device.
+// openProxy opens a proxy. Call it in the namespace of the device.
 func openProxy(device string, seed uint64) (p *proxy, err error) {
 	dev, err := net.InterfaceByName(device)
 	if err != nil {
@@ -95,7 +96,7 @@ func openProxy(device string, seed uint64) (p *proxy, err error) {
 }
 
 func openPort(device int) (fd int, err error) {
-	ipv4 := uint16(unix.ETH_P_IP>>8 | unix.ETH_P_IP<<8&0xff00) // in the order of the network
+	ipv4 := uint16(unix.ETH_P_IP>>8 | unix.ETH_P_IP<<8&0xff00) // in network byte order
 	if fd, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0); err != nil {
 		return -1, err
 	}
@@ -124,9 +125,9 @@ func (p *proxy) close() {
 	if was {
 		return
 	}
-	_, _ = unix.Write(p.wakeFD, []byte{1, 0, 0, 0, 0, 0, 0, 0}) // an eventfd takes that
+	_, _ = unix.Write(p.wakeFD, []byte{1, 0, 0, 0, 0, 0, 0, 0}) // cannot fail for an eventfd
 	p.running.Wait()
-	_ = unix.Close(p.socket) // nothing is kept in them
+	_ = unix.Close(p.socket) // it has no buffered data
 	_ = unix.Close(p.wakeFD)
 }
 
@@ -145,7 +146,7 @@ func (p *proxy) set(way pair, path Path) {
 	p.linkOf(binary.BigEndian.Uint64(append(from[:], to[:]...))).path = path
 }
 
-// line is the line of two addresses, the sender's before the receiver's, as in a packet; mu is held.
+// linkOf returns the link of two addresses: sender, then receiver, as in a packet. mu is held.
 func (p *proxy) linkOf(key uint64) *link {
 	l := p.links[key]
 	if l == nil {
@@ -167,7 +168,7 @@ func (p *proxy) run() {
 		if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &used) == nil {
 			p.traffic.busy.Store(used.Nano())
 		}
-		_, _ = unix.Ppoll(fds, p.queue.wait(time.Now()), nil) // what an interruption leaves undone the next round does
+		_, _ = unix.Ppoll(fds, p.queue.wait(time.Now()), nil) // the next iteration resumes after an interruption
 		if fds[1].Revents != 0 {
 			return
 		}
@@ -182,20 +183,20 @@ func (p *proxy) read(buf []byte) {
 	for range readBatch {
 		n, err := unix.Read(p.socket, buf)
 		if err != nil {
-			return // there are no more, or the device is down
+			return // no more packets, or the device is down
 		}
 		p.accept(buf[:n])
 	}
 }
 
-// accept puts a packet on its line, unless it is lost; mu is held.
+// accept puts a packet on its link, unless it is lost; mu is held.
 func (p *proxy) accept(data []byte) {
 	if len(data) < vnetHeader+ethernet+header {
 		return
 	}
 	frame := data[vnetHeader:]
 	if !bytes.Equal(frame[:6], proxyMAC) {
-		return // the bridge sends packets for nobody to all ports
+		return // the bridge sends packets with an unknown MAC address to all ports
 	}
 	l := p.linkOf(binary.BigEndian.Uint64(frame[ethernet+12:]))
 	switch {
@@ -215,14 +216,14 @@ func (p *proxy) accept(data []byte) {
 		due = due.Add(time.Duration(p.dice.Int64N(int64(l.path.Jitter))))
 	}
 	if due.Before(l.last) {
-		due = l.last // packets stay in order
+		due = l.last // keeps packets in order
 	}
 	l.last = due
 	l.waiting++
 	p.queue.add(packet{due: due, link: l, data: append(p.buffer(len(data)), data...)})
 }
 
-// buffer is an empty one with room for n bytes.
+// buffer returns an empty buffer with a capacity of at least n bytes.
 func (p *proxy) buffer(n int) []byte {
 	if n > bufferSize {
 		return make([]byte, 0, n)
@@ -240,7 +241,7 @@ func (p *proxy) write(now time.Time) {
 	for len(p.queue.Heap) > 0 && !p.queue.Heap[0].due.After(now) {
 		next := p.queue.Pop()
 		if _, err := unix.Write(p.socket, next.data); err != nil {
-			p.traffic.dropped.Add(1) // one that does not fit is lost, as others are
+			p.traffic.dropped.Add(1) // a packet that does not fit is lost
 		} else {
 			p.traffic.passed.Add(1)
 		}
@@ -253,20 +254,20 @@ func (p *proxy) write(now time.Time) {
 	}
 }
 
-// A parcel is a packet that is on its way.
+// A packet is in flight.
 type packet struct {
 	due  time.Time
-	seq  uint64 // among those that are due at the same time
+	seq  uint64 // order among packets with the same due time
 	link *link
 	data []byte
 }
 
-// Before reports whether it is due first, or came first.
+// Before reports whether p is due before o, or arrived first if both are due at the same time.
 func (p packet) Before(o packet) bool {
 	return p.due.Before(o.due) || p.due.Equal(o.due) && p.seq < o.seq
 }
 
-// packetQueue are packets by the time at which they are due, and then by that at which they came.
+// A packetQueue orders packets by due time, then by arrival.
 type packetQueue struct {
 	queue.Heap[packet]
 	nextSeq uint64
@@ -278,7 +279,7 @@ func (q *packetQueue) add(p packet) {
 	q.Push(p)
 }
 
-// wait is the time until the first is due; nil: for ever.
+// wait returns the time until the first packet is due; nil: no packet.
 func (q *packetQueue) wait(now time.Time) *unix.Timespec {
 	if len(q.Heap) == 0 {
 		return nil

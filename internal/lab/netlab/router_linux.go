@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// RandomPorts is a router that gives each connection of its hosts a port that nobody can guess (a symmetric NAT).
-// Otherwise a host's port keeps its number while that is free.
+// RandomPorts makes a router map each connection of its host to a random port (symmetric NAT). Without it, a host's
+// port keeps its number while that is free.
 const RandomPorts = "random,fully-random"
 
-// Behind adds a host that has no place on the network: it hangs on a router, a host of the lab that forwards for it,
-// puts its own address in place of the host's, and lets nothing in that does not answer the host. ports is "" or
+// Behind adds a host that is reached only through a router, which is another host of the lab. The router forwards its
+// packets, replaces its address with the router's own, and drops incoming packets that are not replies. ports is "" or
 // RandomPorts. It needs the program nft (nftables). A router has one host.
 func (l *Lab) Behind(router *Host, name, ports string) (*Host, error) {
 	l.mu.Lock()
@@ -53,7 +53,7 @@ func (l *Lab) Behind(router *Host, name, ports string) (*Host, error) {
 	return h, nil
 }
 
-// masquerade is a home router's rules.
+// masquerade contains the firewall rules of a home router.
 const masquerade = `
 table ip nat {
 	chain post {
@@ -76,10 +76,10 @@ table ip filter {
 }
 `
 
-// AddAddress gives the host one more address, of another network, that the lab's paths and cuts know nothing of.
+// AddAddress gives the host another address, of another network. The lab's paths and cuts do not apply to it.
 func (h *Host) AddAddress(addr netip.Prefix) error {
 	if err := ip("-n", h.space, "addr", "add", addr.String(), "dev", "eth0"); err != nil {
-		return fmt.Errorf("give %s an address: %w", h.Name, err)
+		return fmt.Errorf("add an address to %s: %w", h.Name, err)
 	}
 	return nil
 }

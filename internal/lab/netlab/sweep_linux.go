@@ -13,15 +13,15 @@ import (
 	"syscall"
 )
 
-// namePrefix begins the names of all labs' namespaces; the number of the process that made the lab follows, and when that
-// began.
+// namePrefix is the prefix of all labs' namespaces. The PID of the process that created the lab follows, and its start
+// time.
 const namePrefix = "kumolab-"
 
 const namespaceDir = "/run/netns"
 
 func ip(args ...string) error { return program("ip", args...) }
 
-// ipAll does many commands of the program at once in a namespace; what it costs to start it would be the most of it.
+// ipAll runs many commands of ip in one process in a namespace, because starting the program dominates the cost.
 func ipAll(space string, commands []string) error {
 	if len(commands) == 0 {
 		return nil
@@ -46,13 +46,13 @@ func programWith(input io.Reader, name string, args ...string) error {
 	return nil
 }
 
-// startTime is when a process began, in ticks of the system: with the number it tells it from all others.
+// startTime returns the start time of a process in system ticks. Together with the PID it identifies the process.
 func startTime(pid int) (string, error) {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
 		return "", err
 	}
-	_, rest, _ := bytes.Cut(data, []byte(") ")) // the name before it may have spaces
+	_, rest, _ := bytes.Cut(data, []byte(") ")) // the process name before it may contain spaces
 	fields := bytes.Fields(rest)
 	if len(fields) < 20 {
 		return "", fmt.Errorf("/proc/%d/stat has %d fields", pid, len(fields))
@@ -60,7 +60,7 @@ func startTime(pid int) (string, error) {
 	return string(fields[19]), nil
 }
 
-// removeStale removes the labs of processes that are no more.
+// removeStale removes the labs of processes that no longer run.
 func removeStale() error {
 	return remove(func(space string) bool {
 		parts := strings.SplitN(strings.TrimPrefix(space, namePrefix), "-", 4)
@@ -73,17 +73,17 @@ func removeStale() error {
 	})
 }
 
-// pids are the numbers of the processes in a namespace; none if it is gone.
+// pids returns the PIDs of the processes in a namespace; none if it does not exist.
 func pids(space string) []string {
 	path, err := tool("ip")
 	if err != nil {
 		return nil
 	}
-	out, _ := exec.Command(path, "netns", "pids", space).Output() // nobody is where nothing is
+	out, _ := exec.Command(path, "netns", "pids", space).Output() // none if the namespace does not exist
 	return strings.Fields(string(out))
 }
 
-// remove ends what runs in some namespaces, and removes them with all that their hosts had.
+// remove ends the processes in the selected namespaces, and removes the namespaces and all resources of their hosts.
 func remove(which func(space string) bool) error {
 	found, err := filepath.Glob(filepath.Join(namespaceDir, namePrefix+"*"))
 	if err != nil {
@@ -106,10 +106,10 @@ func remove(which func(space string) bool) error {
 	return errors.Join(failed...)
 }
 
-// sbin is where a system keeps the programs that change it; who is no administrator may not have that in PATH.
+// sbin lists folders of system administration programs, which may be missing from the PATH of ordinary users.
 var sbin = []string{"/usr/sbin", "/sbin", "/usr/local/sbin"}
 
-// tool is the path of a program, in PATH or in sbin.
+// tool returns the path of a program, found in PATH or sbin.
 func tool(name string) (string, error) {
 	path, err := exec.LookPath(name)
 	for _, dir := range sbin {

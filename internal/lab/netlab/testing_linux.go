@@ -5,16 +5,16 @@ import (
 	"testing"
 )
 
-// ForTest makes a lab that ends with the test. Where none can be made the test is skipped, with the reason; in CI it
+// ForTest creates a lab that ends with the test. If that is not possible, the test is skipped with the reason; in CI it
 // fails.
 func ForTest(t testing.TB, seed uint64) *Lab {
 	t.Helper()
 	l, err := Open(seed)
 	if err != nil {
 		if os.Getenv("CI") != "" {
-			t.Fatalf("no network of namespaces can be made here: %v", err)
+			t.Fatalf("cannot create a network of namespaces: %v", err)
 		}
-		t.Skipf("SKIPPED: no network of namespaces can be made here; it needs Linux, root, ip and tc: %v", err)
+		t.Skipf("SKIPPED: cannot create a network of namespaces; it needs Linux, root, ip and tc: %v", err)
 	}
 	t.Cleanup(func() {
 		if err := l.Close(); err != nil {

@@ -11,21 +11,20 @@ import (
 	"sync"
 )
 
-// An Answer is what a server answers to a GET, before any coding of the body. A Flaky resource is as it is the second
-// time.
+// An Answer is a server's response to a GET, before content coding. A Flaky resource is in its second state.
 type Answer struct {
 	Ref    Ref
-	Status int // 0 when there is no answer at all, from hosts that are refused, hanging or mute
+	Status int // 0 if there is no answer, from hosts that are refused, hanging or mute
 	Header http.Header
 	Body   []byte
 }
 
-// Page is the answer to a GET of an absolute URL. Links in it have the URL's port. A host that is not of this web
-// answers 421.
+// Page returns the answer to a GET of an absolute URL. Links in it have the URL's port. Hosts outside the web answer
+// 421.
 func (w *Web) Page(rawURL string) (Answer, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {
-		return Answer{}, fmt.Errorf("parsing the URL of a page: %w", err)
+		return Answer{}, fmt.Errorf("parse page URL: %w", err)
 	}
 	i, ok := w.hostOf(u.Host)
 	if !ok {
@@ -60,7 +59,7 @@ func (h *host) silent() bool {
 	return h.traits.has(Refused) || h.traits.has(Hanging) || h.traits.has(Mute)
 }
 
-// An answer is the head of one; its body is in the writer that made it.
+// An answer is the head of a response. The writer that made it has the body.
 type answer struct {
 	ref         Ref
 	status      int
@@ -105,7 +104,7 @@ func (t *writer) answer(r Ref, target string) answer {
 	return a
 }
 
-// redirection appends the Location of a redirect: a path for every other one that stays on its host.
+// redirection appends the Location of a redirect. Every other redirect within a host has a relative path.
 func (t *writer) redirection(dst []byte, to Ref) []byte {
 	if to.Host == t.from.Host && t.from.N%2 == 0 {
 		return t.w.appendPath(dst, to, false)
@@ -113,7 +112,7 @@ func (t *writer) redirection(dst []byte, to Ref) []byte {
 	return t.w.appendURL(dst, to, t.port)
 }
 
-// document writes an HTML page and returns its type.
+// document writes an HTML page and returns its media type.
 func (t *writer) document(r Ref) string {
 	r = r.shown()
 	t.page(r, t.w.cfg.pageSize(r))
@@ -134,7 +133,7 @@ func (c *Config) pageSize(r Ref) int {
 	return 2 << 10
 }
 
-// part writes what pages embed and returns its type.
+// part writes an embedded resource and returns its media type.
 func (t *writer) part(r Ref) string {
 	defer t.seal()
 	switch r.Kind {
@@ -149,11 +148,11 @@ func (t *writer) part(r Ref) string {
 	return "text/javascript"
 }
 
-// picture is a small PNG.
+// picture returns a small PNG.
 var picture = sync.OnceValue(func() []byte {
 	var b bytes.Buffer
 	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 16, 16))); err != nil {
-		panic("synthweb: encoding a PNG into memory: " + err.Error())
+		panic("synthweb: encode PNG: " + err.Error())
 	}
 	return b.Bytes()
 })

@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// A bench is what one answer is made on. Connections share them, as most wait most of the time.
+// A responder holds the buffers for one response. Connections share responders, because most connections are idle.
 type responder struct {
 	page writer
 	out  outlet
 }
 
-// A framing is how an answer goes over the wire.
+// A framing describes how a response is transferred.
 type framing struct {
 	gzip, chunked bool
-	length        int // of the body as sent
-	cutAfter      int // bytes of the body after which the connection ends; 0: none
+	length        int // length of the body as sent
+	cutAfter      int // bytes of the body after which the connection is closed; 0: never
 	last          bool
 }
 
@@ -50,7 +50,7 @@ func (b *responder) head(a *answer, f framing, retry time.Duration) {
 		out = append(out, "Connection: close\r\n"...)
 	}
 	if a.status == http.StatusNotModified {
-		b.out.buf = append(out, "\r\n"...) // no body, and no word of its length
+		b.out.buf = append(out, "\r\n"...) // no body, so no length
 		return
 	}
 	if f.chunked {
@@ -81,12 +81,12 @@ func (b *responder) body(f framing) {
 
 const outletFull = 64 << 10
 
-// An outlet gathers an answer and sends it in large writes. It always keeps the last bytes back until finish.
+// An outlet buffers a response and sends it in large writes. It holds back the last bytes until finish.
 type outlet struct {
 	conn    net.Conn
 	buf     []byte
 	chunked bool
-	room    int // bytes that may still be sent before the answer is cut; negative: all
+	room    int // bytes left before the response is cut; negative: no limit
 	sent    int64
 	err     error
 }
@@ -98,7 +98,7 @@ func (o *outlet) start(conn net.Conn, f framing) {
 	}
 }
 
-// body takes a part of the body, framed if the answer is chunked.
+// body adds a part of the body, framed if the response is chunked.
 func (o *outlet) body(p []byte) {
 	if o.room >= 0 {
 		p = p[:min(len(p), o.room)]
@@ -123,7 +123,7 @@ func (o *outlet) raw(p []byte) {
 	o.buf = append(o.buf, p...)
 }
 
-// finish sends what is left.
+// finish sends the rest.
 func (o *outlet) finish() {
 	if o.err == nil {
 		var n int

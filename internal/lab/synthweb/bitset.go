@@ -5,12 +5,12 @@ import (
 	"sync/atomic"
 )
 
-// A bitset is a set of small numbers that many goroutines may add to at once.
+// A bitset is a set of small numbers. Concurrent calls of add are allowed.
 type bitset []uint64
 
 func newBitset(n int) bitset { return make(bitset, (n+63)/64) }
 
-// add puts i in and reports whether it was there before.
+// add adds i and reports whether it was already in the set.
 func (b bitset) add(i int) (had bool) {
 	bit := uint64(1) << (i & 63)
 	return atomic.OrUint64(&b[i>>6], bit)&bit != 0
@@ -26,7 +26,7 @@ func (b bitset) clear() {
 	}
 }
 
-// each calls f with the numbers that pick gives for each word, in order, until f returns false.
+// each calls f with the numbers in the words that pick returns, in order, until f returns false.
 func (b bitset) each(pick func(word int) uint64, f func(i int) bool) {
 	for at := range b {
 		for word := pick(at); word != 0; word &= word - 1 {

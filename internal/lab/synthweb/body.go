@@ -10,24 +10,24 @@ import (
 	"kumo/internal/lab/dice"
 )
 
-// A piece is a stretch of a body: a shared block, or bytes made for this answer.
+// A piece is part of a body: a shared block, or bytes generated for this response.
 type piece struct {
 	shared   *block
-	from, to int // in body.made where shared is nil
+	from, to int // range in body.made if shared is nil
 }
 
-const maxStoredBlock = 0xffff // bytes that a stored deflate block holds
+const maxStoredBlock = 0xffff // maximum length of a stored deflate block in bytes
 
-// A body is an answer's content in pieces, so that it can be sent plain or compressed without being put together first.
+// A body is the content of a response in pieces, so that it can be sent plain or compressed without being assembled.
 type body struct {
 	pieces []piece
-	made   []byte // all that was made for this answer
-	sealed int    // how much of it is in pieces
+	made   []byte // all bytes generated for this response
+	sealed int    // how many of them are in pieces
 }
 
 func (b *body) reset() { b.pieces, b.made, b.sealed = b.pieces[:0], b.made[:0], 0 }
 
-// seal turns what was made since the last piece into one.
+// seal makes a piece of the bytes generated since the last piece.
 func (b *body) seal() {
 	if len(b.made) > b.sealed {
 		b.pieces = append(b.pieces, piece{from: b.sealed, to: len(b.made)})
@@ -47,7 +47,7 @@ func (b *body) raw(p *piece) []byte {
 	return b.made[p.from:p.to]
 }
 
-// size is the number of bytes that the body has, gzipped or not.
+// size returns the length of the body in bytes, gzipped or not.
 func (b *body) size(gzipped bool) (n int) {
 	if gzipped {
 		n = len(gzipHead) + len(gzipTail) + 8
@@ -76,8 +76,7 @@ func (b *body) plain(emit func([]byte)) {
 	}
 }
 
-// gzipped passes on the body as one gzip member (RFC 1952): shared blocks as they were compressed once, the rest
-// stored.
+// gzipped emits the body as one gzip member (RFC 1952). Shared blocks are already compressed; the rest is stored.
 func (b *body) gzipped(emit func([]byte)) {
 	emit([]byte(gzipHead))
 	crc, length := uint32(0), 0
@@ -101,13 +100,13 @@ func (b *body) gzipped(emit func([]byte)) {
 }
 
 const (
-	smallestBlock = 256 // bytes of a block of the first size
-	sizes         = 6   // each twice the one before: 256 bytes to 8 KB
+	smallestBlock = 256 // size of the smallest block in bytes
+	sizes         = 6   // each size is twice the one before: 256 bytes to 8 KB
 	variants      = 8
 )
 
-// A block is a stretch of page that many pages share, with its compressed form ready: a run of whole deflate blocks
-// that refer to nothing before them, so that blocks can be strung together in any order.
+// A block is part of a page that many pages share, with its compressed form: complete deflate blocks without references
+// to earlier data, so that blocks can be combined in any order.
 type block struct {
 	raw      []byte
 	deflated []byte
@@ -126,7 +125,7 @@ func newBlocks(words [][]byte, d *dice.Dice) blocks {
 	return b
 }
 
-// filler is markup of exactly n bytes, about as repetitive as real pages are.
+// filler returns exactly n bytes of markup, about as repetitive as real pages.
 func filler(words [][]byte, d *dice.Dice, n int) []byte {
 	const open, shut = `<li class="item"><span>`, "</span></li>\n"
 	var out []byte
@@ -154,7 +153,7 @@ func deflate(raw []byte) []byte {
 		err = z.Flush()
 	}
 	if err != nil {
-		panic("synthweb: deflate into memory: " + err.Error())
+		panic("synthweb: deflate: " + err.Error())
 	}
 	return out.Bytes()
 }

@@ -5,40 +5,40 @@ import (
 	"time"
 )
 
-// Config describes a web. The zero value of each field gives its default; equal values give equal webs, byte for byte.
+// Config describes a web. The zero value of each field selects the default. Equal values give identical webs, byte for
+// byte.
 type Config struct {
 	Seed   uint64
-	Hosts  int     // hosts that answer (1); those of the dead traits come on top
-	Pages  int     // ordinary pages over all hosts (100 a host)
-	Spread float64 // sigma of the lognormal number of pages a host (0.5); negative: all hosts alike
+	Hosts  int     // hosts that answer (1), in addition to hosts with dead traits
+	Pages  int     // ordinary pages of all hosts (100 per host)
+	Spread float64 // sigma of the lognormal number of pages per host (0.5); negative: all equal
 
-	ByAddress bool // hosts have no names: each has a loopback address of its own, and URLs have that
-	TLS       bool // URLs are https ones
-	// hosts have registered domains of their own, h0000.test, in place of one for all, h0000.synth.test; not with TLS
+	ByAddress bool // hosts have no names; each has its own loopback address, which URLs contain
+	TLS       bool // URLs are https
+	// hosts have registered domains of their own, such as h0000.test, instead of h0000.synth.test; not with TLS
 	OwnDomains bool
 
-	MedianSize int     // bytes of an HTML page (27 KB), at most 32 times as many
-	SizeSpread float64 // sigma of the lognormal sizes of pages (1)
-	MeanLinks  int     // links on an ordinary page (40)
-	LargeSize  int     // bytes of a large page (4 MB)
-	Odd        int     // pages in a thousand whose markup is odd: unquoted, entities, base, dot segments, raw non-ASCII
+	MedianSize int     // median size of an HTML page in bytes (27 KB); the maximum is 32 times as much
+	SizeSpread float64 // sigma of the lognormal page size (1)
+	MeanLinks  int     // mean number of links on an ordinary page (40)
+	LargeSize  int     // size of a large page in bytes (4 MB)
+	Odd        int     // pages per 1,000 with unusual markup: unquoted, entities, base, dot segments, raw non-ASCII
 
-	Languages []string // those that hosts are in, by turns, as Languages has them; none: made-up words
-	Day       int      // from 1: pages change, come and go from day to day, and say their version; 0: there are no days
+	Languages []string // languages of the hosts in turn, as returned by Languages; none: made-up words
+	Day       int      // from 1: pages change, appear and disappear daily, and have validators; 0: no days
 
-	Kinds  map[Kind]int  // pages in a thousand that have a companion of this kind
-	Traits map[Trait]int // hosts in a thousand that have this trait; at least one host where it is not 0
+	Kinds  map[Kind]int  // pages per 1,000 that have a companion of this kind
+	Traits map[Trait]int // hosts per 1,000 that have this trait; at least one host if not 0
 
-	Latency    time.Duration // mean time from request to answer; each host has its own between half and one and a half (0)
-	Slowest    time.Duration // where not 0, each host's latency is between Latency and this, drawn evenly
-	Slow       time.Duration // the same on a host of trait Slow (1s)
-	CrawlDelay time.Duration // what robots.txt asks for on a host of trait Delay (1s)
-	BurstEvery int           // answers between two bursts of 429 on a host of trait Throttle (50)
-	RetryAfter time.Duration // how long a burst lasts, cut to whole seconds (1s)
+	Latency    time.Duration // mean time from request to answer (0); each host's own is 0.5 to 1.5 times as long
+	Slowest    time.Duration // if not 0, each host's latency is drawn evenly between Latency and this
+	Slow       time.Duration // mean time on a host with trait Slow (1s)
+	CrawlDelay time.Duration // Crawl-delay in the robots.txt of a host with trait Delay (1s)
+	BurstEvery int           // answers between two bursts of 429 on a host with trait Throttle (50)
+	RetryAfter time.Duration // duration of a burst, rounded down to seconds (1s)
 }
 
-// Clean is a web as well-behaved as they come: ordinary pages, robots.txt with forbidden paths, gzip, redirects,
-// missing pages.
+// Clean returns a well-behaved web: ordinary pages, robots.txt with forbidden paths, gzip, redirects, missing pages.
 func Clean(seed uint64, hosts, pages int) Config {
 	return Config{
 		Seed: seed, Hosts: hosts, Pages: pages,
@@ -47,8 +47,8 @@ func Clean(seed uint64, hosts, pages int) Config {
 	}
 }
 
-// Messy is a web with everything that a crawler meets in a bad week, at a pace that lets a crawl of some thousand pages
-// end within minutes. A crawl without a rule against calendars never ends.
+// Messy returns a web with all problems that a crawler meets. A crawl of some thousand pages ends within minutes. A
+// crawl without a rule against calendars never ends.
 func Messy(seed uint64, hosts, pages int) Config {
 	cfg := Clean(seed, hosts, pages)
 	cfg.Odd, cfg.Slow, cfg.CrawlDelay = 300, 200*time.Millisecond, 200*time.Millisecond
@@ -65,9 +65,9 @@ func Messy(seed uint64, hosts, pages int) Config {
 	return cfg
 }
 
-// MedianSize is the Config.MedianSize of pages that are of a mean size, with the usual SizeSpread.
+// MedianSize returns the Config.MedianSize for a mean page size, with the default SizeSpread.
 func MedianSize(mean int) int {
-	const meanOfMedian = 1.646 // of a lognormal with sigma 1, cut at 32 medians
+	const meanOfMedian = 1.646 // for a lognormal with sigma 1, cut at 32 medians
 	return max(1, int(float64(mean)/meanOfMedian))
 }
 

@@ -12,17 +12,17 @@ import (
 	"time"
 )
 
-// A conn is one client's connection. It is an HTTP/1.1 server for GET and HEAD without bodies: a general one takes
-// several times as long, and would neither hang nor lie about lengths.
+// A conn is a client's connection. It is an HTTP/1.1 server for GET and HEAD requests without bodies. A general server
+// takes several times as long, and cannot hang or send wrong lengths.
 type conn struct {
 	s      *Server
 	net    net.Conn
-	buf    []byte    // what has been read and not yet used
-	since  time.Time // when the first byte of buf came
-	host   int       // the host that the connection counts for, -1 if not known yet
-	served int       // answers given
+	buf    []byte    // bytes read and not yet used
+	since  time.Time // when the first byte of buf arrived
+	host   int       // host that the connection counts for; -1 if not known yet
+	served int       // number of answers sent
 	agent  []byte
-	agents *atomic.Int64 // requests of agent, in the tally's round
+	agents *atomic.Int64 // requests of the agent in the tally's round
 	round  int64
 }
 
@@ -46,7 +46,7 @@ func (c *conn) serve() {
 	}
 }
 
-// readHead reads until a whole head is in the buffer and returns its length.
+// readHead reads until the buffer contains a complete head and returns its length.
 func (c *conn) readHead() (int, error) {
 	for {
 		if end := headEnd(c.buf); end > 0 {
@@ -76,7 +76,7 @@ func (c *conn) read() error {
 	return err
 }
 
-// wait lets d pass. It returns false as soon as the client is gone.
+// wait waits for d. It returns false as soon as the client has closed the connection.
 func (c *conn) wait(d time.Duration) bool {
 	end := time.Now().Add(d)
 	c.net.SetReadDeadline(end)
@@ -89,7 +89,7 @@ func (c *conn) wait(d time.Duration) bool {
 	return false
 }
 
-// countFor makes the connection count for a host.
+// countFor counts the connection for a host.
 func (c *conn) countFor(host int) {
 	if c.host == host {
 		return
@@ -104,7 +104,7 @@ func (c *conn) countFor(host int) {
 	c.host = host
 }
 
-// answer answers one request and reports whether the connection goes on.
+// answer answers one request and reports whether the connection stays open.
 func (c *conn) answer(r *request) bool {
 	if bytes.HasPrefix(r.target, []byte("/.synth/")) {
 		return c.control(r)
@@ -141,7 +141,7 @@ func (c *conn) countAgent(name []byte) {
 	c.agents.Add(1)
 }
 
-// respond writes the answer to a request that is to have one.
+// respond writes the response to a request.
 func (c *conn) respond(r *request, v *visit, h *host) bool {
 	b := c.s.benches.Get().(*responder)
 	defer c.s.benches.Put(b)
@@ -168,7 +168,7 @@ func (c *conn) respond(r *request, v *visit, h *host) bool {
 	if !r.head {
 		b.body(f)
 	}
-	// All is noted before the last write: whoever has read an answer finds it in the score.
+	// Everything is recorded before the last write, so that a client that has read an answer finds it in the score.
 	whole := b.out.err == nil && !r.head && f.cutAfter == 0
 	c.s.tally.served(v, a.status, whole)
 	c.s.tally.counts[bytesSent].Add(b.out.sent + int64(len(b.out.buf)))
@@ -182,19 +182,19 @@ func (c *conn) respond(r *request, v *visit, h *host) bool {
 	return b.out.err == nil && !f.last
 }
 
-// control answers requests about the server itself, which do not count.
+// control answers requests about the server itself, which are not counted.
 func (c *conn) control(r *request) bool {
 	var out []byte
 	switch string(r.target) {
 	case "/.synth/score":
-		out, _ = json.MarshalIndent(c.s.Score(), "", "  ") // a Score has nothing that JSON lacks
+		out, _ = json.MarshalIndent(c.s.Score(), "", "  ") // a Score has only values that JSON can represent
 	case "/.synth/pages":
 		return c.send("text/tab-separated-values; charset=utf-8", c.pages()) == nil && !r.last
 	case "/.synth/reset":
 		c.s.Reset()
 		out = []byte("{}")
 	default:
-		out = []byte(`{"error": "there are score, pages and reset"}`)
+		out = []byte(`{"error": "want score, pages or reset"}`)
 	}
 	return c.send("application/json", out) == nil && !r.last
 }
@@ -205,8 +205,8 @@ func (c *conn) send(contentType string, body []byte) error {
 	return err
 }
 
-// pages lists the pages of a web in languages that a right crawler fetches: URL, language and charset, separated by
-// tabs.
+// pages lists the pages that a correct crawler fetches from a web with languages: URL, language and charset, separated
+// by tabs.
 func (c *conn) pages() (out []byte) {
 	for url := range c.s.truth().All(c.s.port) {
 		if w, ok := c.s.web.TextProfile(url); ok {

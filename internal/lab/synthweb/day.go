@@ -6,25 +6,25 @@ import (
 	"time"
 )
 
-// How a web lives: of its pages that have no children some come and go, and of all some change.
+// How a web changes: some of its pages without children come and go, and some of all pages change.
 const (
-	transientPerMille = 400 // pages in a thousand, of those without children, that are not always there
-	transientCycle    = 20  // after which one is as it was
-	transientPresent  = 14  // of these, that it is there
-	changingPerMille  = 300 // pages in a thousand that change
-	maxUnchangedDays  = 7   // days that one of these stays the same at most
+	transientPerMille = 400 // childless pages per 1,000 that come and go
+	transientCycle    = 20  // days after which the state of such a page repeats
+	transientPresent  = 14  // days of a cycle on which the page is present
+	changingPerMille  = 300 // pages per 1,000 that change
+	maxUnchangedDays  = 7   // maximum number of days between two changes of such a page
 )
 
-// firstDay is when pages changed last that never change.
+// firstDay is the last modification time of pages that never change.
 var firstDay = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// alive reports whether a page is there on the web's day, and all that is made of it.
+// alive reports whether a page exists on the web's day, together with its companions.
 func (w *Web) alive(r Ref) bool {
 	there, _ := w.presence(r)
 	return there
 }
 
-// presence reports whether a resource is there on the web's day, and since which day it is or is not; 0 where that never
+// presence reports whether a resource exists on the web's day, and since which day it does or does not; 0 if that never
 // changes.
 func (w *Web) presence(r Ref) (there bool, since int) {
 	h := &w.hosts[r.Host]
@@ -42,7 +42,7 @@ func (w *Web) presence(r Ref) (there bool, since int) {
 	return false, max(0, w.cfg.Day-(day-transientPresent))
 }
 
-// edition counts a page's changes of text up to the web's day; the last was on the day since.
+// edition returns the number of changes of a page's text up to the web's day, and the day of the last one.
 func (c *Config) edition(r Ref) (edition, since int) {
 	if c.Day == 0 {
 		return 0, 0
@@ -59,7 +59,7 @@ func (c *Config) edition(r Ref) (edition, since int) {
 	return day / stays, max(0, c.Day-day%stays)
 }
 
-// changed is the day of a page's last change: of its text, or because what it names came or went.
+// changed returns the day of a page's last change: of its text, or because a resource that it links to came or went.
 func (w *Web) changed(r Ref) int {
 	r = r.shown()
 	_, last := w.cfg.edition(r)
@@ -70,13 +70,13 @@ func (w *Web) changed(r Ref) int {
 	return last
 }
 
-// A version tells a page's states from each other. Zero fields are not said.
+// A version identifies a state of a page. Zero fields are not sent.
 type version struct {
 	etag     string
 	modified string
 }
 
-// version is what a web of days says of a page: some hosts have an ETag, some the time of the last change, some both.
+// version returns the validators of a page in a web with days. Some hosts send an ETag, some Last-Modified, some both.
 func (w *Web) version(r Ref) (v version) {
 	if w.cfg.Day == 0 {
 		return v
@@ -91,7 +91,7 @@ func (w *Web) version(r Ref) (v version) {
 	return v
 }
 
-// matches reports whether a request's condition says that the client has this version.
+// matches reports whether a request's condition matches this version.
 func (v *version) matches(r *request) bool {
 	if len(r.noneMatch) > 0 {
 		return string(r.noneMatch) == v.etag

@@ -12,7 +12,7 @@ import (
 
 const ttl = 60 // seconds
 
-// A dnsServer answers questions for the addresses of a server's hosts, over UDP and TCP.
+// A dnsServer answers address queries for a server's hosts, over UDP and TCP.
 type dnsServer struct {
 	s       *Server
 	addr    string
@@ -26,7 +26,7 @@ func serveDNS(s *Server, on netip.Addr) (*dnsServer, error) {
 	}
 	udp, tcp, err := listenBoth(on)
 	if err != nil {
-		return nil, fmt.Errorf("serving DNS for the synthetic web: %w", err)
+		return nil, fmt.Errorf("serve DNS for the synthetic web: %w", err)
 	}
 	d := &dnsServer{s: s, addr: udp.LocalAddr().String()}
 	var ready sync.WaitGroup
@@ -50,14 +50,14 @@ func listenBoth(on netip.Addr) (udp net.PacketConn, tcp net.Listener, err error)
 		if tcp, err = net.Listen("tcp4", udp.LocalAddr().String()); err == nil {
 			return udp, tcp, nil
 		}
-		_ = udp.Close() // its port is taken for TCP
+		_ = udp.Close() // the port is taken for TCP
 	}
 	return nil, nil, err
 }
 
 func (d *dnsServer) close() {
 	for _, server := range d.servers {
-		_ = server.Shutdown() // there is nothing to say but that it had ended before
+		_ = server.Shutdown() // an error only means that it had already ended
 	}
 	d.running.Wait()
 }
@@ -71,10 +71,10 @@ func (d *dnsServer) answer(w dns.ResponseWriter, q *dns.Msg) {
 	} else {
 		d.fill(m, q.Question[0])
 	}
-	_ = w.WriteMsg(m) // who asked may have gone
+	_ = w.WriteMsg(m) // the client may have left
 }
 
-// fill answers for addresses of version 4; hosts have no other records.
+// fill adds the IPv4 addresses to a reply; hosts have no other records.
 func (d *dnsServer) fill(m *dns.Msg, q dns.Question) {
 	addr := d.s.Addr(strings.ToLower(strings.TrimSuffix(q.Name, ".")))
 	if addr.IsValid() && q.Qtype == dns.TypeA {

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// minOverlap is how long connections must have been open at the same time to count as such: a client that closes one and
-// opens another may be seen to do so in the wrong order.
+// minOverlap is the minimum time for which connections must be open together to count as concurrent. If a client closes
+// one and opens another, the server may see that in the wrong order.
 const minOverlap = 10 * time.Millisecond
 
-// slack is how much sooner than Crawl-delay a request may seem to come because the one before was noticed late.
+// slack is the tolerance for Crawl-delay: the server may notice the end of the previous request late.
 const slack = 10 * time.Millisecond
 
-// A hostTally is what the server knows of one host's clients.
+// A hostTally has the server's measurements for one host.
 type hostTally struct {
 	mu sync.Mutex // guards hostState
 	hostState
@@ -25,19 +25,19 @@ type hostState struct {
 	open      int
 	mostOpen  int
 	changed   time.Time // when open last changed
-	began     time.Time // last request's arrival, zero before the first
-	paced     time.Time // the same, requests for robots.txt left out
-	ended     time.Time // end of the last answer, zero before the first
+	began     time.Time // arrival of the last request; zero before the first
+	paced     time.Time // the same, without requests for robots.txt
+	ended     time.Time // end of the last answer; zero before the first
 	gap       time.Duration
 	start     time.Duration
-	measured  bool // gap and start have a value
-	robotsAt  bool // robots.txt has been answered
-	answers   int  // since the last burst of 429
+	measured  bool // gap and start are set
+	robotsAt  bool // robots.txt was answered
+	answers   int  // answers since the last burst of 429
 	busyUntil time.Time
-	warned    bool // the burst's first 429 has been sent
+	warned    bool // the first 429 of the burst was sent
 }
 
-// connect notes n more open connections (or one less).
+// connect records n more open connections; n may be -1.
 func (h *hostTally) connect(n int, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -46,22 +46,22 @@ func (h *hostTally) connect(n int, now time.Time) {
 	h.changed = now
 }
 
-// updateMostOpen takes note of the connections that have been open together up to now.
+// updateMostOpen updates mostOpen with the connections that have been open together up to now.
 func (h *hostTally) updateMostOpen(now time.Time) {
 	if now.Sub(h.changed) >= minOverlap {
 		h.mostOpen = max(h.mostOpen, h.open)
 	}
 }
 
-// A verdict is what a host has against a request.
+// A verdict lists the violations of a request.
 type verdict struct {
 	beforeRobots, hasty, impatient bool
-	throttled                      bool // to be answered by 429
+	throttled                      bool // answer with 429
 }
 
-// policy is what a host's traits say about the pace of requests.
+// policy is the pace of requests that a host's traits require.
 type policy struct {
-	delay      time.Duration // 0: none
+	delay      time.Duration // 0: no delay
 	burstEvery int           // 0: never
 	retryAfter time.Duration
 }
@@ -87,7 +87,7 @@ func (h *hostTally) begin(now time.Time, robots bool, p policy) (v verdict) {
 	return v
 }
 
-// pace measures a request's distance from the one before.
+// pace measures the time since the previous request.
 func (h *hostTally) pace(now time.Time) {
 	gap := max(0, now.Sub(h.ended))
 	if h.inFlight > 0 {
@@ -101,13 +101,13 @@ func (h *hostTally) pace(now time.Time) {
 	h.gap, h.start = min(h.gap, gap), min(h.start, start)
 }
 
-// throttle says whether a request falls into a burst of 429, and whether its client had been told to wait.
+// throttle reports whether a request falls into a burst of 429, and whether its client ignored an earlier Retry-After.
 func (h *hostTally) throttle(now time.Time, p policy) (throttled, impatient bool) {
 	if h.answers < p.burstEvery {
 		h.answers++
 		return false, false
 	}
-	if h.busyUntil.IsZero() { // the burst begins
+	if h.busyUntil.IsZero() { // a burst starts
 		h.busyUntil, h.warned = now.Add(p.retryAfter), false
 		return true, false
 	}
@@ -118,7 +118,7 @@ func (h *hostTally) throttle(now time.Time, p policy) (throttled, impatient bool
 	return false, false
 }
 
-// end notes that the last bytes of an answer are about to go out.
+// end records that the last bytes of an answer are about to be sent.
 func (h *hostTally) end(now time.Time, status int, robots bool, p policy) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -132,7 +132,7 @@ func (h *hostTally) end(now time.Time, status int, robots bool, p policy) {
 	}
 }
 
-// reset forgets all but what is going on.
+// reset clears everything except the current connections and requests.
 func (h *hostTally) reset(now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

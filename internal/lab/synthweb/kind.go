@@ -1,58 +1,58 @@
 package synthweb
 
-// A Kind is what sort of resource a Ref is. All but Page and those without a number of their own (Robots, Unknown) are
-// companions of the page with the same number.
+// A Kind is the kind of resource that a Ref denotes. All kinds except Page and those without a number (Robots, Unknown)
+// are companions of the page with the same number.
 type Kind uint8
 
 // The kinds.
 const (
 	Page     Kind = iota
-	Hop           // redirect to its page; the parent names it in the page's stead
-	Hop2          // redirect to Hop, in the same role
-	Hop3          // redirect to Hop2, in the same role
-	Refresh       // page with a meta refresh to its page, in the same role
+	Hop           // redirect to its page; the parent links to it instead of the page
+	Hop2          // redirect to Hop; the parent links to it
+	Hop3          // redirect to Hop2; the parent links to it
+	Refresh       // page with a meta refresh to its page; the parent links to it
 	Out           // redirect to another host's front page
 	Loop          // redirect to LoopBack
 	LoopBack      // redirect to Loop
 	Gone          // 404 or 410
-	Private       // page that robots.txt forbids
-	Script        // page that robots.txt forbids by a pattern, *.cgi$
-	Open          // page that robots.txt allows within what it forbids
+	Private       // page forbidden by robots.txt
+	Script        // page forbidden by a pattern in robots.txt, *.cgi$
+	Open          // page in a forbidden directory that robots.txt allows
 	Lure          // redirect to Private
-	Flaky         // page that answers 503 the first time
-	Cut           // page whose connection ends before its body does
+	Flaky         // page that answers 503 to the first request
+	Cut           // page whose connection is closed before the end of the body
 	Large         // page of Config.LargeSize bytes
-	Copy          // its page once more, byte for byte
-	Session       // page under a session id; four of them have the same bytes
+	Copy          // copy of its page, byte for byte
+	Session       // page with a session ID; four of them are identical
 	Frame         // page in an iframe
-	Ghost         // page whose address stands only in comments and scripts; not to be fetched
+	Ghost         // page whose address occurs only in comments and scripts; must not be fetched
 	Image         // PNG
 	Style         // style sheet
 	Code          // JavaScript
-	Calendar      // month of an endless calendar on hosts of trait Trap; the number is the month
+	Calendar      // month of an endless calendar on hosts with trait Trap; the number is the month
 	Robots        // the host's robots.txt
 	Unknown       // none of the above: 404
 	numKinds
 )
 
-// via says how a page leads to its companion of a kind.
+// via describes how a page leads to its companion of a kind.
 type via uint8
 
 const (
-	byLink  via = iota // from an ordinary link on the page
-	byTree             // from the page's parent, in the page's stead
-	byEmbed            // as a part of the page
+	byLink  via = iota // by an ordinary link on the page
+	byTree             // linked by the page's parent, instead of the page
+	byEmbed            // embedded in the page
 	byFrame
-	byStealth // only by words that are not links
-	byNothing // from elsewhere
+	byStealth // named only in text that is not a link
+	byNothing // linked from elsewhere
 )
 
 type kindInfo struct {
 	name   string
-	dir    string // path up to the last slash; every companion's kind can be told by it
-	suffix string // of the path, after the number
+	dir    string // path up to the last slash; it identifies the kind of every companion
+	suffix string // end of the path, after the number
 	via    via
-	barred bool // robots.txt forbids it
+	barred bool // forbidden by robots.txt
 }
 
 var kinds = [numKinds]kindInfo{
@@ -97,17 +97,17 @@ var kindOfDir = func() map[string]Kind {
 	return m
 }()
 
-// Topics that dice are thrown about besides the kinds.
+// Topics of dice other than kinds.
 const (
-	aboutPages   Kind = numKinds + iota // how many pages a host has
+	aboutPages   Kind = numKinds + iota // number of pages of a host
 	aboutLatency                        // of a host
-	aboutSize                           // of a page
-	aboutTongue                         // of a page
-	aboutLife                           // of a page: whether it is there
-	aboutChange                         // of a page
+	aboutSize                           // size of a page
+	aboutTongue                         // tongue of a page
+	aboutLife                           // presence of a page
+	aboutChange                         // changes of a page
 )
 
-// shown is the page whose bytes a resource has.
+// shown returns the page whose bytes a resource has.
 func (r Ref) shown() Ref {
 	switch r.Kind {
 	case Copy:
@@ -118,7 +118,7 @@ func (r Ref) shown() Ref {
 	return r
 }
 
-// A Ref names one resource of a Web.
+// A Ref identifies a resource of a Web.
 type Ref struct {
 	Host uint32
 	N    uint32

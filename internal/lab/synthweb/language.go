@@ -18,17 +18,17 @@ import (
 //go:embed texts/*.txt
 var texts embed.FS
 
-// A script is a text in a charset.
+// A script is a text and a charset.
 type script struct{ text, charset string }
 
-// A language is one that hosts can write, in each of its scripts.
+// A language has one or more scripts in which hosts can write it.
 type language struct {
 	code    string
 	scripts []script
 }
 
-// languages are those that a web can be in, each in UTF-8 and the charsets that sites wrote it in before. Where that
-// was a font rather than a charset, there is only UTF-8.
+// languages lists the languages of webs, each in UTF-8 and the charsets that sites used before. If sites used fonts
+// instead of charsets, there is only UTF-8.
 var languages = []language{
 	{"zh", []script{{"zh", "utf-8"}, {"zh", "gbk"}, {"zh-Hant", "big5"}, {"zh", "gb18030"}, {"zh-Hant", "utf-8"}}},
 	{"en", []script{{"en", "utf-8"}, {"en", "windows-1252"}}},
@@ -59,7 +59,7 @@ var languages = []language{
 	{"bo", []script{{"bo", "utf-8"}}},
 }
 
-// Languages are the codes of the languages that a web can be in.
+// Languages returns the codes of the languages that a web can use.
 func Languages() (codes []string) {
 	for _, l := range languages {
 		codes = append(codes, l.code)
@@ -67,8 +67,8 @@ func Languages() (codes []string) {
 	return codes
 }
 
-// tongueOfHost gives host i of a web in languages its tongue: its language goes by its number, and its script, too, so that
-// each language has all of its scripts where it has as many hosts.
+// tongueOfHost returns the tongue of host i in a web with languages. Language and script depend on its number, so that
+// each language occurs in all of its scripts if it has enough hosts.
 func (c *Config) tongueOfHost(i int) *tongue {
 	if len(c.Languages) == 0 {
 		return universal()
@@ -79,10 +79,10 @@ func (c *Config) tongueOfHost(i int) *tongue {
 	return tongueOf(code, scripts[i/len(c.Languages)%len(scripts)])
 }
 
-// foreignPerMille are how many pages in a thousand of a web in languages are in another language than their host, in UTF-8.
+// foreignPerMille is the number of pages per 1,000 that are in another language than their host, in UTF-8.
 const foreignPerMille = 40
 
-// tongue is what the page at r is written in.
+// tongue returns the tongue of the page at r.
 func (w *Web) tongue(r Ref) *tongue {
 	h := &w.hosts[r.Host]
 	if len(w.cfg.Languages) < 2 || r.N == 0 {
@@ -95,13 +95,14 @@ func (w *Web) tongue(r Ref) *tongue {
 	return h.tongue
 }
 
-// A Writing is what a page is written in.
+// A TextProfile has the language and charset of a page.
 type TextProfile struct {
-	Language, Charset string // as Config.Languages has it; WHATWG's name in lower case
-	Declared          bool   // the page or its header names the charset
+	Language, Charset string // language as in Config.Languages; charset as in the WHATWG standard, lower case
+	Declared          bool   // the page or its header declares the charset
 }
 
-// TextProfile tells what the page at a URL is written in, whatever its port; false if there is no page of a language.
+// TextProfile returns the language and charset of the page at a URL, ignoring the port; false if it is not a page in a
+// language.
 func (w *Web) TextProfile(rawURL string) (TextProfile, bool) {
 	r, ok := w.refOf(rawURL)
 	if !ok || w.hosts[r.Host].silent() || !w.alive(r) {
@@ -117,7 +118,7 @@ func (w *Web) TextProfile(rawURL string) (TextProfile, bool) {
 	return TextProfile{t.language, strings.ToLower(t.charset), t.language == "" || declared(r.N)}, t.language != ""
 }
 
-// declared reports whether page n of a host in a language says its charset.
+// declared reports whether page n of a host in a language declares its charset.
 func declared(n uint32) bool { return n%5 != 4 }
 
 var tongues sync.Map // of tongueKey → func() *tongue
@@ -135,11 +136,11 @@ func tongueOf(code string, s script) *tongue {
 	return made.(func() *tongue)()
 }
 
-// newLanguage makes a tongue of a text. What a charset lacks is left out of it.
+// newLanguage makes a tongue of a text. It omits text that the charset cannot represent.
 func newLanguage(code string, s script) *tongue {
 	data, err := texts.ReadFile("texts/" + s.text + ".txt")
 	if err != nil {
-		panic("synthweb: " + err.Error()) // Languages and texts/ are written together
+		panic("synthweb: " + err.Error()) // a bug: Languages lists only languages in texts/
 	}
 	t := &tongue{charset: s.charset, language: code}
 	for line := range strings.Lines(string(data)) {
@@ -159,15 +160,16 @@ func newLanguage(code string, s script) *tongue {
 		}
 	}
 	if len(t.sentences) < 20 || len(t.words) < 100 || len(t.paths) < 32 {
-		panic(fmt.Sprintf("synthweb: %s lacks most of what %s is written in", s.charset, s.text))
+		panic(fmt.Sprintf("synthweb: charset %s cannot represent most of %s", s.charset, s.text))
 	}
 	return t
 }
 
-// notInWord is true of what ends a word, and of what servers and clients might write in other ways.
+// notInWord returns true for characters that end a word, and for those that servers and clients might encode
+// differently.
 func notInWord(r rune) bool { return !unicode.In(r, unicode.L, unicode.M) }
 
-const maxWordLength = 12 // characters of a word; scripts without spaces are cut into such
+const maxWordLength = 12 // characters of a word; text in scripts without spaces is cut into such words
 
 func wordsOf(line string) (words []string) {
 	for _, word := range strings.FieldsFunc(line, notInWord) {
@@ -182,7 +184,7 @@ func wordsOf(line string) (words []string) {
 	return words
 }
 
-// cutWord is the beginning of a long word, without the marks of what follows.
+// cutWord returns the first characters of a long word, without combining marks of the next character.
 func cutWord(word string) string {
 	n := 0
 	for i, r := range word {
@@ -193,7 +195,7 @@ func cutWord(word string) string {
 	return word
 }
 
-// encode writes a text in a charset, in the ways of those who used it.
+// encode encodes a text in a charset, using the conventions of its former users.
 func encode(text, charset string) ([]byte, bool) {
 	if charset == "utf-8" {
 		return []byte(text), true
@@ -204,16 +206,17 @@ func encode(text, charset string) ([]byte, bool) {
 	}
 	b, err := e.NewEncoder().Bytes([]byte(withoutLaterChars(text, charset)))
 	if err == nil && charset == "iso-2022-jp" {
-		b = append(b, "\x1b(B"...) // back to ASCII, where markup is
+		b = append(b, "\x1b(B"...) // back to ASCII for the markup
 	}
 	return b, err == nil
 }
 
-// withoutLaterChars writes a text without the characters that a charset never had, for which others were used.
+// withoutLaterChars replaces characters that a charset never had with those used instead.
 func withoutLaterChars(text, charset string) string {
 	switch charset {
 	case "windows-1256", "iso-8859-6":
-		return strings.NewReplacer("\u06CC", "\u064A", "\u06C0", "\u0647").Replace(text) // Persian letters: Arabic ones
+		// Persian letters: Arabic letters were used
+		return strings.NewReplacer("\u06CC", "\u064A", "\u06C0", "\u0647").Replace(text)
 	case "iso-8859-15":
 		return strings.NewReplacer("’", "'", "“", `"`, "”", `"`, "–", "-").Replace(text)
 	case "windows-1258":
@@ -222,7 +225,8 @@ func withoutLaterChars(text, charset string) string {
 	return text
 }
 
-// splitTones puts the five tones of Vietnamese, which windows-1258 has as characters of their own, behind their letters.
+// splitTones moves the five tone marks of Vietnamese behind their letters, because windows-1258 has them as separate
+// characters.
 func splitTones(text string) string {
 	var b strings.Builder
 	for _, r := range text {

@@ -6,14 +6,14 @@ import (
 	"kumo/internal/lab/dice"
 )
 
-// A link is a resource that a page names, and how.
+// A link is a resource that a page links to, and how.
 type link struct {
 	Ref
 	via via
 }
 
-// links appends what the page at r names, in the order of its markup: of what it ever does, what is there on the web's
-// day. Resources that are not pages name nothing here: where redirects lead is told by target.
+// links appends the links of the page at r in the order of its markup, without resources that do not exist on the web's
+// day. Resources that are not pages have no links here; see target for redirects.
 func (w *Web) links(dst []link, r Ref) []link {
 	before := len(dst)
 	dst = w.permanentLinks(dst, r)
@@ -24,7 +24,7 @@ func (w *Web) links(dst []link, r Ref) []link {
 	return dst[:before+len(slices.DeleteFunc(dst[before:], gone))]
 }
 
-// permanentLinks appends what the page at r names on any day.
+// permanentLinks appends the links of the page at r on any day.
 func (w *Web) permanentLinks(dst []link, r Ref) []link {
 	home, own := Ref{Host: r.Host}, Ref{Host: r.Host, N: r.N}
 	switch r.Kind {
@@ -65,7 +65,7 @@ func (w *Web) pageLinks(dst []link, r Ref) []link {
 	return dst
 }
 
-// companions appends the links to those companions that a page names itself.
+// companions appends the links to the page's companions that the page itself contains.
 func (w *Web) companions(dst []link, r Ref, d *dice.Dice) []link {
 	for k := Hop; k < Calendar; k++ {
 		how := kinds[k].via
@@ -81,7 +81,7 @@ func (w *Web) companions(dst []link, r Ref, d *dice.Dice) []link {
 	return dst
 }
 
-// firstLink is what the parent of a page names: the page, or something that leads to it.
+// firstLink returns the resource that the parent of a page links to: the page, or a redirect to it.
 func (w *Web) firstLink(page Ref) Ref {
 	d := w.cfg.dice(page.Host, Hop, page.N)
 	for _, k := range [...]Kind{Hop, Refresh, Hop2, Hop3} {
@@ -93,7 +93,7 @@ func (w *Web) firstLink(page Ref) Ref {
 	return page
 }
 
-// hostLinks appends the links by which the front page of a living host leads to other hosts, and into its calendar.
+// hostLinks appends the links of a live host's front page to other hosts and to its calendar.
 func (w *Web) hostLinks(dst []link, i uint32) []link {
 	living := w.cfg.Hosts
 	for child := int(i)*fanout + 1; child <= int(i)*fanout+fanout && child < living; child++ {
@@ -108,7 +108,7 @@ func (w *Web) hostLinks(dst []link, i uint32) []link {
 	return dst
 }
 
-// anywhere is a page drawn for an ordinary link: nine times in ten one of the same host.
+// anywhere draws the target of an ordinary link: a page of the same host in nine of ten cases.
 func (w *Web) anywhere(from uint32, d *dice.Dice) Ref {
 	if d.Chance(900) {
 		return Ref{Host: from, N: uint32(d.Ranked(w.hosts[from].pages))}
@@ -121,7 +121,7 @@ func (w *Web) anywhere(from uint32, d *dice.Dice) Ref {
 	return Ref{Host: to, N: uint32(d.Ranked(w.hosts[to].pages))}
 }
 
-// target is where a redirect leads.
+// target returns the target of a redirect.
 func (c *Config) target(r Ref) (Ref, bool) {
 	switch r.Kind {
 	case Hop:

@@ -7,13 +7,13 @@ import (
 	"net/netip"
 )
 
-// A door is a listener and the one host that it is for, -1 if there are several.
+// A listener belongs to one host, or to several if host is -1.
 type listener struct {
 	net.Listener
 	host int
 }
 
-// listen opens all addresses on one port, and falls back to 127.0.0.1 where there is no other and hosts have names.
+// listen opens all addresses on one port. It falls back to 127.0.0.1 if there is no other address and hosts have names.
 func (s *Server) listen() error {
 	n := s.opts.Addresses
 	if len(s.opts.On) > 0 {
@@ -21,14 +21,14 @@ func (s *Server) listen() error {
 	}
 	switch {
 	case s.web.cfg.ByAddress && n > 0:
-		return errors.New("serving the synthetic web: its hosts have an address each, and cannot be spread over fewer")
+		return errors.New("serve the synthetic web: its hosts have one address each, and cannot share fewer")
 	case s.web.cfg.ByAddress:
 		n = len(s.web.hosts)
 	case n <= 0:
 		n = min(len(s.web.hosts), 256)
 	}
 	if n > maxAddresses {
-		return fmt.Errorf("serving the synthetic web: there are %d addresses, not %d", maxAddresses, n)
+		return fmt.Errorf("serve the synthetic web: %d addresses are available, not %d", maxAddresses, n)
 	}
 	var err error
 	for range 10 { // a port that is free on one address may be taken on another
@@ -57,7 +57,7 @@ func (s *Server) listenOn(n int) error {
 		l, err := net.Listen("tcp4", netip.AddrPortFrom(addr, uint16(s.port)).String())
 		if err != nil {
 			s.closeListeners()
-			return fmt.Errorf("serving the synthetic web: %w", err)
+			return fmt.Errorf("serve the synthetic web: %w", err)
 		}
 		s.port = l.Addr().(*net.TCPAddr).Port
 		s.doors = append(s.doors, listener{l, s.only(i, n)})
@@ -65,7 +65,7 @@ func (s *Server) listenOn(n int) error {
 	return nil
 }
 
-// address is the i-th of n addresses on which the server listens.
+// address returns the i-th of the n addresses on which the server listens.
 func (s *Server) address(i, n int) netip.Addr {
 	switch {
 	case len(s.opts.On) > 0:
@@ -76,10 +76,10 @@ func (s *Server) address(i, n int) netip.Addr {
 	return loopback(i)
 }
 
-// closed reports whether nothing listens for a host that has an address.
+// closed reports whether nothing listens for the host, although it has an address.
 func (h *host) closed() bool { return h.traits.has(Refused) || h.traits.has(Mute) }
 
-// only is the one host on address i of n, -1 if there are several.
+// only returns the only host on address i of n; -1 if there are several.
 func (s *Server) only(i, n int) int {
 	if len(s.web.hosts) > n {
 		return -1
@@ -96,7 +96,7 @@ func (s *Server) closeListeners() {
 // refusing is an address on which nothing listens.
 var refusing = netip.AddrFrom4([4]byte{127, 78, 0, 1})
 
-// Addr is the address of a host by name; it is not valid if there is no such host or its name is mute.
+// Addr returns the address of a host by name. It is invalid if the host does not exist or is mute.
 func (s *Server) Addr(host string) netip.AddrPort {
 	i, ok := s.web.hostOf(host)
 	if !ok || s.web.hosts[i].traits.has(Mute) && !s.web.cfg.ByAddress {

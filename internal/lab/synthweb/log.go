@@ -8,24 +8,24 @@ import (
 	"time"
 )
 
-// A Request is one request as the server saw it.
+// A Request is a request that the server received.
 type Request struct {
 	Host   string
 	Target string // path and query
 	Client netip.Addr
-	At     time.Time // its arrival
-	End    time.Time // when the last bytes of its answer were about to go out, or the client was found to be gone
-	Status int       // of the answer, 0 if there was none
-	Whole  bool      // the answer went out to its end
+	At     time.Time // arrival
+	End    time.Time // when the last bytes of its answer were about to be sent, or the client was found to have left
+	Status int       // status of the answer; 0 if there was none
+	Whole  bool      // the complete answer was sent
 }
 
-// A requestLog is what Server.Log gives.
+// A requestLog stores the requests for Server.Log.
 type requestLog struct {
 	mu  sync.Mutex // guards all
 	all []Request
 }
 
-// log notes a request that is over.
+// log records a finished request.
 func (c *conn) log(v *visit, status int, whole bool, end time.Time) {
 	l := c.s.log
 	if l == nil {
@@ -41,8 +41,8 @@ func (c *conn) log(v *visit, status int, whole bool, end time.Time) {
 	l.all = append(l.all, r)
 }
 
-// Log is all requests that are over since the server started, by their arrival, if its options say so. What a client
-// has read the answer of may come a moment later.
+// Log returns all finished requests since the server started, by arrival, if its options enable that. A request may be
+// added shortly after the client has read its answer.
 func (s *Server) Log() Log {
 	if s.log == nil {
 		return nil
@@ -54,19 +54,19 @@ func (s *Server) Log() Log {
 	return all
 }
 
-// A Log is requests by their arrival.
+// A Log is a list of requests, ordered by arrival.
 type Log []Request
 
-// A Meeting is a request that came to a host while another was under way there, or sooner after it than it should.
+// An Overlap is a request that arrived at a host while another was in progress there, or too soon after it.
 type Overlap struct {
 	Before, Request Request
-	Gap             time.Duration // from the end of the one to the arrival of the other; 0: they overlap
+	Gap             time.Duration // from the end of the first to the arrival of the second; 0: they overlap
 }
 
-// Overlaps are the requests that came less than gap after the end of another to the same host, each with the one that
-// ended last before it. Where they overlap or touch, Gap is 0.
+// Overlaps returns the requests that arrived less than gap after the end of another to the same host, each with the
+// previous request that ended last. If they overlap or touch, Gap is 0.
 func (l Log) Overlaps(gap time.Duration) (found []Overlap) {
-	last := map[string]Request{} // by host, the one of those that came that ends last
+	last := map[string]Request{} // by host, the request so far that ends last
 	for _, r := range l {
 		before, ok := last[r.Host]
 		if ok && r.At.Sub(before.End) < gap {
@@ -79,7 +79,7 @@ func (l Log) Overlaps(gap time.Duration) (found []Overlap) {
 	return found
 }
 
-// Repeats are the requests answered whole by status 200 after the same had been before.
+// Repeats returns the requests answered completely with status 200 after an earlier such answer.
 func (l Log) Repeats() (found Log) {
 	type page struct{ host, target string }
 	given := map[page]bool{}
@@ -98,8 +98,7 @@ func (l Log) Repeats() (found Log) {
 	return found
 }
 
-// Stall is the longest time between two instants in which no request came, and when it began. The instants count as
-// requests.
+// Stall returns the longest time between two instants without a request, and its start. The instants count as requests.
 func (l Log) Stall(from, to time.Time) (began time.Time, longest time.Duration) {
 	last := from
 	look := func(at time.Time) {

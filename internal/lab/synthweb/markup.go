@@ -8,25 +8,25 @@ import (
 	"kumo/internal/lab/dice"
 )
 
-// A writer makes the HTML of one page. It is reused from page to page.
+// A writer generates the HTML of a page. It is reused for other pages.
 type writer struct {
 	body
 	w      *Web
 	port   int
 	from   Ref
 	host   *host
-	tongue *tongue   // the page's
-	d      dice.Dice // the page's layout
+	tongue *tongue   // tongue of the page
+	d      dice.Dice // random numbers for the page's layout
 	odd    bool
-	base   []byte // the directory against which relative addresses are read
+	base   []byte // directory that relative addresses refer to
 	links  []link
-	addr   []byte // scratch for an address
+	addr   []byte // scratch space for an address
 }
 
-// page writes the page at r, about size bytes long.
+// page writes the page at r, with about size bytes.
 func (t *writer) page(r Ref, size int) {
 	t.from, t.host, t.tongue = r, &t.w.hosts[r.Host], t.w.tongue(r)
-	t.d = t.w.cfg.dice(r.Host, r.Kind, r.N) + 1 // another stream than that of the links
+	t.d = t.w.cfg.dice(r.Host, r.Kind, r.N) + 1 // a different stream from that of the links
 	t.odd = t.d.Chance(t.w.cfg.Odd) && t.tongue == t.host.tongue
 	if edition, _ := t.w.cfg.edition(r); edition > 0 {
 		t.d = dice.Dice(dice.Hash(uint64(t.d), uint64(edition)))
@@ -48,7 +48,7 @@ func (t *writer) page(r Ref, size int) {
 	t.seal()
 }
 
-// filler writes what stands between links, of a block's size: a paragraph of sentences in a language, or a block of
+// filler writes the text between links, of a block's size: a paragraph of sentences in a language, or a block of
 // made-up words.
 func (t *writer) filler(size int) {
 	all := t.tongue.sentences
@@ -86,13 +86,13 @@ func (t *writer) head(r Ref) {
 	t.text("</head>\n<body>\n")
 }
 
-// declares reports whether anything names the charset.
+// declares reports whether the page or its header declares the charset.
 func (t *writer) declares() bool { return t.tongue.language == "" || declared(t.from.N) }
 
-// declaresInHeader reports whether the Content-Type field names the charset.
+// declaresInHeader reports whether the Content-Type field declares the charset.
 func (t *writer) declaresInHeader() bool { return t.declares() && t.from.N%2 == 0 }
 
-// setBase finds out the base, which on some odd pages is another page of the host.
+// setBase sets the base, which on some odd pages is another page of the host.
 func (t *writer) setBase(r Ref) {
 	if t.odd && t.d.Chance(300) {
 		r = Ref{Host: r.Host, N: uint32(t.d.Below(t.host.pages))}
@@ -150,7 +150,7 @@ func (t *writer) anchor(r Ref) {
 	t.text("</a>\n")
 }
 
-// stealth names a resource where only a careless reader takes it for a link.
+// stealth writes the address of a resource in markup that only a faulty parser takes for a link.
 func (t *writer) stealth(r Ref) {
 	if t.d.Chance(500) {
 		t.naming(`<!-- <a href="`, r, "\">old</a> -->\n")
@@ -159,7 +159,7 @@ func (t *writer) stealth(r Ref) {
 	t.naming(`<script>var more = '<a href="`, r, "\">more</a>';</script>\n")
 }
 
-// naming writes markup with a resource's address in it, as short as it can be, within quotes.
+// naming writes markup with the shortest address of a resource, in quotes.
 func (t *writer) naming(before string, r Ref, after string) {
 	t.text(before)
 	t.addr = t.address(t.addr[:0], r, false)
@@ -172,7 +172,7 @@ func (t *writer) naming(before string, r Ref, after string) {
 	t.text(after)
 }
 
-// address appends the path for a resource on the same host, the URL for others.
+// address appends the path of a resource on the same host, or the URL of one on another host.
 func (t *writer) address(dst []byte, r Ref, raw bool) []byte {
 	if r.Host != t.from.Host {
 		return t.w.appendURL(dst, r, t.port)
@@ -185,7 +185,7 @@ func (t *writer) notFound(target string) {
 	t.seal()
 }
 
-// oddAnchor writes a link in one of the ways that are right but seldom tried.
+// oddAnchor writes a link in a valid but unusual form.
 func (t *writer) oddAnchor(r Ref) {
 	open, shut := `<a href="`, `">`
 	t.addr = t.oddAddress(t.addr[:0], r)
@@ -211,7 +211,7 @@ func (t *writer) oddAnchor(r Ref) {
 	t.text("</a>\n")
 }
 
-// oddly writes an address with some characters as references, and ampersands bare where that is unambiguous.
+// oddly writes an address with some characters as references, and unescaped ampersands where that is unambiguous.
 func (t *writer) oddly(addr []byte) {
 	how := t.d.Below(4)
 	for i, c := range addr {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// domain is what hosts' names end with.
+// domain returns the domain of the hosts' names.
 func (c *Config) domain() string {
 	if c.OwnDomains {
 		return ".test"
@@ -16,7 +16,7 @@ func (c *Config) domain() string {
 
 const sharedDomain = ".synth.test"
 
-// Host is the name of host i, or its address in a web that goes by addresses. Names of dead hosts, from Len() on, tell
+// Host returns the name of host i, or its address in a web without names. Names of dead hosts, from Len() on, contain
 // their trait.
 func (w *Web) Host(i int) string { return string(w.appendHost(nil, uint32(i))) }
 
@@ -69,14 +69,14 @@ func (w *Web) hostOf(name string) (uint32, bool) {
 	return uint32(i), string(w.appendHost(buf[:0], uint32(i))) == label+domain
 }
 
-// maxAddresses is how many loopback addresses there are: 127.77.0.1 to 127.77.249.250.
+// maxAddresses is the number of loopback addresses: 127.77.0.1 to 127.77.249.250.
 const maxAddresses = 250 * 250
 
 func loopback(i int) netip.Addr {
 	return netip.AddrFrom4([4]byte{127, 77, byte(i / 250), byte(1 + i%250)})
 }
 
-// loopbackIndex is the reverse of loopback; -1 for any other address.
+// loopbackIndex is the inverse of loopback; -1 for other addresses.
 func loopbackIndex(addr netip.Addr) int {
 	if !addr.Is4() {
 		return -1

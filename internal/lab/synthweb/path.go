@@ -11,8 +11,8 @@ var pathWords = [...]string{"about", "archive", "articles", "blog", "books", "do
 	"history", "index", "library", "lists", "manual", "maps", "music", "news", "notes", "papers", "people", "photos",
 	"press", "projects", "reports", "research", "science", "stories", "support", "team", "topics", "wiki"}
 
-// appendPath appends the path and query of a resource. In raw form what is not ASCII stands as bytes in the host's
-// charset, otherwise as a canonical URL has it.
+// appendPath appends the path and query of a resource. In raw form, non-ASCII characters are bytes in the host's
+// charset; otherwise, they are encoded as in a canonical URL.
 func (w *Web) appendPath(dst []byte, r Ref, raw bool) []byte {
 	info := &kinds[r.Kind]
 	switch r.Kind {
@@ -37,7 +37,8 @@ func (w *Web) appendPath(dst []byte, r Ref, raw bool) []byte {
 	return append(dst, info.suffix...)
 }
 
-// appendPagePath gives ordinary pages one of several usual shapes. The page's number is the last run of digits in each.
+// appendPagePath appends the path of an ordinary page in one of several common forms. The page's number is always the
+// last run of digits.
 func (w *Web) appendPagePath(dst []byte, r Ref, raw bool) []byte {
 	dst = append(dst, '/')
 	if r.N == 0 {
@@ -74,7 +75,7 @@ func (w *Web) appendPagePath(dst []byte, r Ref, raw bool) []byte {
 	return append(dst, end...)
 }
 
-// locate finds what a request's target (path and query) on a host means.
+// locate finds the resource at a request's target (path and query) on a host.
 func (w *Web) locate(host uint32, target []byte) Ref {
 	switch string(target) {
 	case "/":
@@ -101,7 +102,7 @@ func (w *Web) locate(host uint32, target []byte) Ref {
 	return Ref{Host: host, Kind: Unknown}
 }
 
-// kindOf tells the kind by the directory.
+// kindOf returns the kind of a resource by its directory.
 func kindOf(target []byte) Kind {
 	path := target
 	if end := bytes.IndexAny(path, "?;"); end >= 0 {
@@ -116,7 +117,7 @@ func kindOf(target []byte) Kind {
 	return Page
 }
 
-// lastNumber is the last run of digits in s, at most nine of them; 0 if there is none.
+// lastNumber returns the last run of digits in s, at most nine of them; 0 if there is none.
 func lastNumber(s []byte) (n uint32) {
 	end := len(s)
 	for end > 0 && !isDigit(s[end-1]) {
@@ -130,8 +131,8 @@ func lastNumber(s []byte) (n uint32) {
 
 func isDigit(c byte) bool { return c-'0' < 10 }
 
-// unescape appends s with those escapes undone that change no meaning: of letters, digits, space, -._~ and all beyond
-// ASCII.
+// unescape appends s with the percent-escapes of letters, digits, space, -._~ and non-ASCII bytes decoded, which does
+// not change its meaning.
 func unescape(dst, s []byte) []byte {
 	for len(s) > 0 {
 		c, n := s[0], 1

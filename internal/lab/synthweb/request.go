@@ -5,24 +5,24 @@ import (
 	"errors"
 )
 
-const maxRequestHead = 16 << 10 // bytes of a request's head
+const maxRequestHead = 16 << 10 // maximum size of a request's head in bytes
 
-var errBadRequest = errors.New("not a request that this server understands")
+var errBadRequest = errors.New("malformed or unsupported request")
 
-// A request is a request's head. Its slices alias the buffer that it was read from.
+// A request is the head of a request. Its slices alias the buffer that it was read from.
 type request struct {
 	head      bool // HEAD rather than GET
 	target    []byte
 	host      []byte
 	agent     []byte
-	gzip      bool   // accepts gzip
-	old       bool   // HTTP/1.0: knows no chunks
+	gzip      bool   // the client accepts gzip
+	old       bool   // HTTP/1.0: no chunked coding
 	noneMatch []byte // If-None-Match
 	since     []byte // If-Modified-Since
-	last      bool   // the connection is to be closed after the answer
+	last      bool   // close the connection after the answer
 }
 
-// headEnd is the length of the head at the beginning of buf, 0 if it is not complete.
+// headEnd returns the length of the head at the beginning of buf; 0 if it is not complete.
 func headEnd(buf []byte) int {
 	if end := bytes.Index(buf, []byte("\r\n\r\n")); end >= 0 {
 		return end + 4
@@ -30,7 +30,7 @@ func headEnd(buf []byte) int {
 	return 0
 }
 
-// parse reads a complete head. A target in absolute form, as proxies are sent, gives the host too.
+// parse parses a complete head. A target in absolute form, as for proxies, also sets the host.
 func (r *request) parse(head []byte) error {
 	line, rest, _ := bytes.Cut(head, []byte("\r\n"))
 	method, line, _ := bytes.Cut(line, []byte(" "))

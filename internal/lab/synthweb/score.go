@@ -8,45 +8,46 @@ import (
 	"time"
 )
 
-// A Score is what a server saw of its clients since it started or was last reset. Durations are nanoseconds in JSON.
+// A Score has a server's measurements of its clients since it started or was last reset. Durations are nanoseconds in
+// JSON.
 type Score struct {
-	Requests    int64 `json:"requests"`    // all, robots.txt included
-	Connections int64 `json:"connections"` // all that were accepted
-	Bytes       int64 `json:"bytes"`       // sent, heads included
+	Requests    int64 `json:"requests"`    // all, including robots.txt
+	Connections int64 `json:"connections"` // accepted connections
+	Bytes       int64 `json:"bytes"`       // bytes sent, including heads
 	Robots      int64 `json:"robots"`      // requests for a robots.txt
-	DNS         int64 `json:"dns"`         // DNS questions
+	DNS         int64 `json:"dns"`         // DNS queries
 
 	Statuses map[int]int64    `json:"statuses"` // answers by status; 0: none, from hanging hosts
 	Kinds    map[string]int64 `json:"kinds"`    // requests by kind of resource
-	Agents   map[string]int64 `json:"agents"`   // requests by User-Agent; at most 16 of them are told apart
+	Agents   map[string]int64 `json:"agents"`   // requests by User-Agent; at most 16 are distinguished
 
 	Distinct int `json:"distinct"` // resources that got a final answer: 2xx, 3xx, 404, 410
-	Truth    int `json:"truth"`    // resources that a right crawler fetches
-	Covered  int `json:"covered"`  // of those, fetched
-	Missing  int `json:"missing"`  // of those, not fetched
-	Beyond   int `json:"beyond"`   // fetched, but none of those; calendars and addresses unknown apart
+	Truth    int `json:"truth"`    // resources that a correct crawler fetches
+	Covered  int `json:"covered"`  // of Truth, those fetched
+	Missing  int `json:"missing"`  // of Truth, those not fetched
+	Beyond   int `json:"beyond"`   // fetched, but not in Truth; without calendars and unknown addresses
 
-	Repeats      int64 `json:"repeats"`       // 200 for what had been served whole before
-	RepeatsOther int64 `json:"repeats_other"` // 3xx, 404 and 410 given before
-	Traps        int64 `json:"traps"`         // requests into calendars
-	Unknown      int64 `json:"unknown"`       // requests for addresses that no page names
+	Repeats      int64 `json:"repeats"`       // 200 for a resource already served completely
+	RepeatsOther int64 `json:"repeats_other"` // 3xx, 404 and 410 sent before
+	Traps        int64 `json:"traps"`         // requests for calendars
+	Unknown      int64 `json:"unknown"`       // requests for addresses that no page contains
 
-	Forbidden    int64 `json:"forbidden"`     // requests for what the host's robots.txt forbids
-	BeforeRobots int64 `json:"before_robots"` // requests to a host before its robots.txt had been answered
-	Hasty        int64 `json:"hasty"`         // requests that began sooner after the one before than Crawl-delay says
+	Forbidden    int64 `json:"forbidden"`     // requests forbidden by the host's robots.txt
+	BeforeRobots int64 `json:"before_robots"` // requests to a host before its robots.txt was answered
+	Hasty        int64 `json:"hasty"`         // requests that started earlier than Crawl-delay allows
 	Throttled    int64 `json:"throttled"`     // 429s sent
 	Impatient    int64 `json:"impatient"`     // requests before the Retry-After of a 429 had passed
 
-	MostInFlight Extreme[int] `json:"most_in_flight"` // requests of one host that overlap
+	MostInFlight Extreme[int] `json:"most_in_flight"` // overlapping requests to one host
 	MostOpen     Extreme[int] `json:"most_open"`      // connections to one host, open together for 10 ms or more
-	// from the end of an answer to the next request, 0 if they overlap
+	// from the end of an answer to the next request; 0 if they overlap
 	LeastGap   Extreme[time.Duration] `json:"least_gap"`
 	LeastStart Extreme[time.Duration] `json:"least_start"` // from one request to the next
 
-	Examples map[string][]string `json:"examples"` // a few URLs for missing, beyond, repeats, forbidden, unknown
+	Examples map[string][]string `json:"examples"` // some URLs for missing, beyond, repeats, forbidden, unknown
 }
 
-// An Extreme is the greatest or least value over all hosts, and the host that has it; "" if there is no value.
+// An Extreme is the greatest or least value of all hosts, and its host; "" if there is no value.
 type Extreme[T int | time.Duration] struct {
 	Value T      `json:"value"`
 	Host  string `json:"host"`
@@ -64,13 +65,13 @@ func (e *Extreme[T]) least(v T, host func() string) {
 	}
 }
 
-// Perfect reports whether every resource of the truth was fetched, none twice, nothing beyond it, and no rule broken.
+// Perfect reports whether every resource in Truth was fetched exactly once, nothing else was, and no rule was broken.
 func (s Score) Perfect() bool {
 	return s.Missing == 0 && s.Beyond == 0 && s.Repeats == 0 && s.RepeatsOther == 0 && s.Unknown == 0 &&
 		s.Forbidden == 0 && s.BeforeRobots == 0 && s.Hasty == 0 && s.Impatient == 0
 }
 
-// String is the score for people.
+// String returns the score as text.
 func (s Score) String() string {
 	var b strings.Builder
 	line := func(name, format string, args ...any) {

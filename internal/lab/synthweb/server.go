@@ -10,24 +10,24 @@ import (
 	"time"
 )
 
-// ServeOptions say how a web is served.
+// ServeOptions configure a server.
 type ServeOptions struct {
-	// loopback addresses over which hosts with names are spread (as many as hosts, at most 256); 1: 127.0.0.1
+	// number of loopback addresses for hosts with names (default: as many as hosts, at most 256); 1: 127.0.0.1
 	Addresses     int
 	Port          int          // the same on all addresses; 0: a free one
-	DNS           bool         // answer DNS questions too
+	DNS           bool         // answer DNS queries, too
 	PerConnection int          // answers after which a connection is closed; 0: never
-	Truth         TruthOptions // what the crawl that is judged was told to do
+	Truth         TruthOptions // settings of the crawl that is scored
 
-	// addresses to serve on, DNS on the first, instead of loopback ones; not for hosts that go by addresses
+	// addresses to serve on instead of loopback ones, DNS on the first; not for hosts without names
 	On  []netip.Addr
-	Log bool // keep each request, for Server.Log; some hundred bytes each
+	Log bool // keep each request for Server.Log; some hundred bytes each
 }
 
-// A Server is a web being served on loopback. It runs until Close, or until the context given to Serve is done.
+// A Server serves a web on loopback. It runs until Close is called or the context given to Serve is done.
 type Server struct {
-	// Fallback is why all hosts share 127.0.0.1 against the options, nil if they do not: some systems have no other
-	// loopback address unless told to.
+	// Fallback is the reason why all hosts share 127.0.0.1 despite the options; nil if they do not. Some systems have
+	// no other loopback address by default.
 	Fallback error
 
 	web     *Web
@@ -37,17 +37,17 @@ type Server struct {
 	addrs   []netip.Addr
 	port    int
 	doors   []listener
-	tls     *tls.Config // nil without
+	tls     *tls.Config // nil without TLS
 	dns     *dnsServer
 	benches sync.Pool
-	log     *requestLog // nil without
+	log     *requestLog // nil without a log
 	running sync.WaitGroup
 	closed  chan struct{}
 	slowed  atomic.Pointer[delayConfig]
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the following fields
 	conns map[net.Conn]struct{}
-	stop  func() bool // takes back the context's hold on the server
+	stop  func() bool // detaches the server from the context
 }
 
 // Serve starts serving w.
@@ -90,7 +90,7 @@ func (s *Server) accept(d listener) {
 			select {
 			case <-s.closed:
 				return
-			case <-time.After(10 * time.Millisecond): // out of descriptors, most likely
+			case <-time.After(10 * time.Millisecond): // probably out of file descriptors
 				continue
 			}
 		}
@@ -124,7 +124,7 @@ func (s *Server) serveConn(nc net.Conn, host int) {
 	c.serve()
 }
 
-// Close ends all connections and waits for what it started. It may be called more than once.
+// Close closes all connections and waits for the server's goroutines. It may be called more than once.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	select {
@@ -147,13 +147,13 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// Port is the port on which all hosts listen.
+// Port returns the port on which all hosts listen.
 func (s *Server) Port() int { return s.port }
 
-// TLS reports whether the server speaks TLS, with a certificate that no client can check.
+// TLS reports whether the server uses TLS, with a self-signed certificate.
 func (s *Server) TLS() bool { return s.tls != nil }
 
-// DNS is the address and port of the DNS answerer, "" without one.
+// DNS returns the address and port of the DNS server; "" without one.
 func (s *Server) DNS() string {
 	if s.dns == nil {
 		return ""
@@ -161,17 +161,17 @@ func (s *Server) DNS() string {
 	return s.dns.addr
 }
 
-// SeedURLs is Web.Seeds with the server's port.
+// SeedURLs returns Web.Seeds with the server's port.
 func (s *Server) SeedURLs() []string { return []string{s.web.URL(Ref{}, s.port)} }
 
-// Score is what the server saw since it started or since Reset, judged by the truth of its options. The first call
-// computes that truth.
+// Score returns the score since the start or the last Reset, judged by the truth of its options. The first call
+// computes the truth.
 func (s *Server) Score() Score { return s.ScoreBy(s.truth()) }
 
-// ScoreBy is the same, judged by a truth of the same web.
+// ScoreBy returns the score, judged by another truth of the same web.
 func (s *Server) ScoreBy(truth *Truth) Score { return s.tally.score(truth, time.Now()) }
 
-// Requests is how many requests there were since then, at little cost.
+// Requests returns the number of requests since the start or the last Reset. It is cheap.
 func (s *Server) Requests() (n int64) {
 	for i := range s.tally.kinds {
 		n += s.tally.kinds[i].Load()
@@ -179,17 +179,17 @@ func (s *Server) Requests() (n int64) {
 	return n
 }
 
-// A slowness is how much later answers come, but for those to so many requests.
+// A delayConfig delays answers, except for those to the first requests.
 type delayConfig struct {
 	but   int64
 	later time.Duration
 }
 
-// SetDelay makes all answers come so much later, but for those to the first requests, as Requests counts them: a crawl that
-// is to be met half done does not end before. It holds until the next call; 0 ends it.
+// SetDelay delays all answers by later, except those to the first but requests, as counted by Requests. A test can thus
+// meet a crawl before it ends. It applies until the next call; 0 removes the delay.
 func (s *Server) SetDelay(but int64, later time.Duration) { s.slowed.Store(&delayConfig{but, later}) }
 
-// extraDelay is how much later than usual an answer is to come.
+// extraDelay returns the additional delay of an answer.
 func (s *Server) extraDelay() time.Duration {
 	if slow := s.slowed.Load(); slow != nil && slow.later > 0 && s.Requests() > slow.but {
 		return slow.later
@@ -197,5 +197,5 @@ func (s *Server) extraDelay() time.Duration {
 	return 0
 }
 
-// Reset begins the score anew.
+// Reset resets the score.
 func (s *Server) Reset() { s.tally.reset(time.Now()) }

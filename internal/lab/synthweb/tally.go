@@ -12,7 +12,7 @@ const (
 	maxExamples = 5
 )
 
-// A counter is one of a tally's plain counts.
+// A counter is one of the simple counts of a tally.
 type counter int
 
 const (
@@ -28,19 +28,20 @@ const (
 	numCounters
 )
 
-// A tally counts what a server does: a few bits a resource, a few hundred bytes a host, and nothing else that grows.
+// A tally records the server's work. It needs a few bits per resource and a few hundred bytes per host, and does not
+// grow otherwise.
 type tally struct {
 	w        *Web
 	hosts    []hostTally
 	got      bitset // resources with a final answer
-	whole    bitset // those of them that were sent to the end
-	tried    bitset // Flaky resources that were asked for
+	whole    bitset // of these, those sent completely
+	tried    bitset // Flaky resources that were requested
 	statuses [600]atomic.Int64
 	kinds    [numKinds]atomic.Int64
 	counts   [numCounters]atomic.Int64
-	round    atomic.Int64 // grows with each reset
+	round    atomic.Int64 // incremented by each reset
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the following fields
 	agents   map[string]*atomic.Int64
 	examples map[string][]string
 }
@@ -52,7 +53,7 @@ func newTally(w *Web) *tally {
 	return t
 }
 
-// reset begins anew; requests under way count for what is left of them.
+// reset clears the tally. Requests in progress are counted from now on.
 func (t *tally) reset(now time.Time) {
 	t.mu.Lock()
 	t.agents, t.examples = make(map[string]*atomic.Int64), make(map[string][]string)
@@ -71,15 +72,15 @@ func (t *tally) reset(now time.Time) {
 	}
 }
 
-// A visit is one request on its way through the server.
+// A visit is a request in progress.
 type visit struct {
 	ref     Ref
 	target  []byte
-	at      time.Time // its arrival
+	at      time.Time // arrival
 	verdict verdict
 }
 
-// begin judges a request that arrived at now.
+// begin checks a request that arrived at now.
 func (t *tally) begin(v *visit, now time.Time) {
 	v.verdict = t.hosts[v.ref.Host].begin(now, v.ref.Kind == Robots, t.policy(v.ref.Host))
 	t.kinds[v.ref.Kind].Add(1)
@@ -103,7 +104,7 @@ func (t *tally) countIf(c counter, yes bool) {
 
 func (t *tally) policy(i uint32) (p policy) {
 	h := &t.w.hosts[i]
-	if h.traits.has(Delay) && !h.traits.has(NoRobots) && !h.traits.has(Forbidden) { // who has no rules asks for nothing
+	if h.traits.has(Delay) && !h.traits.has(NoRobots) && !h.traits.has(Forbidden) { // the others have no rules
 		p.delay = t.w.cfg.CrawlDelay
 	}
 	if h.traits.has(Throttle) {
@@ -112,13 +113,13 @@ func (t *tally) policy(i uint32) (p policy) {
 	return p
 }
 
-// end notes that the last bytes of the answer to v are about to go out; status 0 is no answer.
+// end records that the last bytes of the answer to v are about to be sent; status 0 means no answer.
 func (t *tally) end(v *visit, status int, now time.Time) {
 	t.statuses[status].Add(1)
 	t.hosts[v.ref.Host].end(now, status, v.ref.Kind == Robots, t.policy(v.ref.Host))
 }
 
-// served notes a final answer; whole tells whether it went out to its end.
+// served records a final answer; whole reports whether it was sent completely.
 func (t *tally) served(v *visit, status int, whole bool) {
 	id := t.w.id(v.ref)
 	if id < 0 || status == 0 || status == 429 || status >= 500 {
@@ -135,14 +136,14 @@ func (t *tally) served(v *visit, status int, whole bool) {
 	}
 }
 
-// aborted takes back that an answer went out to its end.
+// aborted records that an answer was not sent completely after all.
 func (t *tally) aborted(v *visit) {
 	if id := t.w.id(v.ref); id >= 0 {
 		t.whole.remove(id)
 	}
 }
 
-// firstTry reports whether a Flaky resource is asked for for the first time.
+// firstTry reports whether this is the first request for a Flaky resource.
 func (t *tally) firstTry(r Ref) bool { return !t.tried.add(t.w.hosts[r.Host].first + int(r.N)) }
 
 func (t *tally) example(what string, v *visit) {
@@ -154,7 +155,7 @@ func (t *tally) example(what string, v *visit) {
 	}
 }
 
-// agent is the counter of a User-Agent's requests.
+// agent returns the request counter of a User-Agent.
 func (t *tally) agent(name []byte) *atomic.Int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -172,7 +173,7 @@ func (t *tally) agent(name []byte) *atomic.Int64 {
 	return t.agents[key]
 }
 
-// score sums up, judged by truth.
+// score returns the score, judged by truth.
 func (t *tally) score(truth *Truth, now time.Time) Score {
 	s := Score{
 		Connections: t.counts[connections].Load(), Bytes: t.counts[bytesSent].Load(), DNS: t.counts[questions].Load(),
@@ -199,7 +200,7 @@ func (t *tally) score(truth *Truth, now time.Time) Score {
 	return s
 }
 
-// pace fills in the extremes over all hosts.
+// pace sets the extremes over all hosts.
 func (t *tally) pace(s *Score, now time.Time) {
 	for i := range t.hosts {
 		state := t.hosts[i].state(now)
@@ -213,7 +214,7 @@ func (t *tally) pace(s *Score, now time.Time) {
 	}
 }
 
-// coverage fills in what was fetched and what was not, the agents and the examples.
+// coverage sets the coverage, the agents and the examples.
 func (t *tally) coverage(s *Score, truth *Truth) {
 	s.Covered, s.Missing, s.Beyond = truth.overlap(t.got)
 	s.Truth, s.Distinct = truth.Len(), s.Covered+s.Beyond

@@ -13,12 +13,12 @@ import (
 	"time"
 )
 
-// serverTLS is TLS 1.3 with one certificate, signed by itself, for all hosts that have names. Nobody can check it for
-// hosts that go by addresses: a crawler is to be told to accept any.
+// serverTLS returns a TLS 1.3 configuration with one self-signed certificate for all hosts with names. Hosts without
+// names cannot be verified, so crawlers must accept any certificate.
 func serverTLS() (*tls.Config, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("making a key for the synthetic web: %w", err)
+		return nil, fmt.Errorf("generate a key for the synthetic web: %w", err)
 	}
 	now := time.Now()
 	cert := &x509.Certificate{
@@ -33,12 +33,12 @@ func serverTLS() (*tls.Config, error) {
 	}
 	der, err := x509.CreateCertificate(rand.Reader, cert, cert, &key.PublicKey, key)
 	if err != nil {
-		return nil, fmt.Errorf("making a certificate for the synthetic web: %w", err)
+		return nil, fmt.Errorf("create a certificate for the synthetic web: %w", err)
 	}
 	return &tls.Config{
 		Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}},
 		MinVersion:   tls.VersionTLS13,
-		// Records as large as they come, as large servers send them: small ones cost both sides time.
+		// Uses records of maximum size, as large servers do. Small records cost both sides time.
 		DynamicRecordSizingDisabled: true,
 	}, nil
 }

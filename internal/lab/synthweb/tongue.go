@@ -7,19 +7,19 @@ import (
 	"kumo/internal/lab/dice"
 )
 
-// A tongue is what a host writes: a charset and made-up words in it. It is the same for all webs.
+// A tongue is a charset and the words that a host writes in it. It is the same in all webs.
 type tongue struct {
 	charset   string
 	words     [][]byte // in charset
-	language  string   // its code; "" for made-up words
-	sentences [][]byte // of a language, in charset
+	language  string   // language code; "" for made-up words
+	sentences [][]byte // sentences of a language, in charset
 	paths     []pathWord
 	blocks    blocks
 }
 
-// A pathWord is a path segment beyond ASCII.
+// A pathWord is a non-ASCII path segment.
 type pathWord struct {
-	escaped string // as UTF-8 with percent-escapes
+	escaped string // UTF-8 with percent-escapes
 	raw     []byte // in the tongue's charset
 }
 
@@ -36,12 +36,12 @@ var legacies = []func() *tongue{
 	syntheticTongue("GBK", "的 一 是 不 了 在 人 有 我 他 这 中 大 来 上 国 个 到 说 们 为 子 和 你 地 出 道 也 时 年 得 就"),
 }
 
-// syntheticTongue is a tongue of made-up words, made when it is first asked for.
+// syntheticTongue returns a tongue of made-up words, which is created on first use.
 func syntheticTongue(charset, syllables string) func() *tongue {
 	return sync.OnceValue(func() *tongue { return newTongue(charset, syllables) })
 }
 
-// legacy is the tongue of host i among those that do not write UTF-8.
+// legacy returns the tongue of host i, one of those that do not use UTF-8.
 func legacy(i int) *tongue { return legacies[i%len(legacies)]() }
 
 func newTongue(charset, syllables string) *tongue {
@@ -51,7 +51,7 @@ func newTongue(charset, syllables string) *tongue {
 	written := func(s string) []byte {
 		b, ok := encode(s, charset)
 		if !ok {
-			panic("synthweb: " + charset + " lacks a syllable of its own")
+			panic("synthweb: " + charset + " cannot represent one of its syllables")
 		}
 		return b
 	}
@@ -76,7 +76,7 @@ func madeWord(d *dice.Dice, syllables []string, n int) string {
 	return b.String()
 }
 
-// escape percent-encodes what is not ASCII.
+// escape percent-encodes non-ASCII bytes.
 func escape(s string) string {
 	const hex = "0123456789ABCDEF"
 	var b strings.Builder

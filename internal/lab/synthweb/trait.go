@@ -6,26 +6,26 @@ import (
 	"strings"
 )
 
-// A Trait is something that a host is or does. Some make a host dead: such hosts come on top of Config.Hosts, have four
-// pages each and lead nowhere.
+// A Trait is a property of a host. Some traits make a host dead: dead hosts are added to Config.Hosts, have four pages
+// each and no links.
 type Trait uint8
 
 // The traits.
 const (
-	Gzip      Trait = iota // compresses what a client accepts compressed
+	Gzip      Trait = iota // compresses responses for clients that accept it
 	Chunked                // uses chunked transfer coding
 	Closing                // closes the connection after each answer
 	Legacy                 // writes windows-1251, Shift_JIS or GBK
-	Delay                  // asks for a Crawl-delay
-	Throttle               // answers in bursts of 429 with Retry-After
+	Delay                  // sends a Crawl-delay
+	Throttle               // answers with bursts of 429 and Retry-After
 	Slow                   // takes Config.Slow to answer
 	Trap                   // has an endless calendar
-	NoRobots               // robots.txt is missing: all is allowed
-	Forbidden              // robots.txt answers 403: all is allowed
-	Shut                   // dead: robots.txt forbids all
-	Failing                // dead: robots.txt answers 500, which forbids all
+	NoRobots               // robots.txt is missing: everything is allowed
+	Forbidden              // robots.txt answers 403: everything is allowed
+	Shut                   // dead: robots.txt forbids everything
+	Failing                // dead: robots.txt answers 500, which forbids everything
 	Refused                // dead: nothing listens
-	Hanging                // dead: takes requests and never answers
+	Hanging                // dead: accepts requests and never answers
 	Mute                   // dead: its name does not exist
 	numTraits
 )
@@ -37,22 +37,22 @@ func (t Trait) String() string { return traitNames[t] }
 
 func (t Trait) dead() bool { return t >= Shut }
 
-// traits is a set of them.
+// traits is a set of Traits.
 type traits uint32
 
 func (s traits) has(t Trait) bool { return s>>t&1 != 0 }
 
 func (s *traits) put(t Trait) { *s |= 1 << t }
 
-// sparse assigns a trait to count of n hosts, spread evenly from a start of the seed's choice.
+// sparse assigns a trait to count of n hosts, spaced evenly from a start that the seed determines.
 func sparse(count, n int, start uint64, give func(i int)) {
 	for j := range min(count, n) {
 		give(int((start%uint64(n) + uint64(j)*uint64(n)/uint64(count)) % uint64(n)))
 	}
 }
 
-// robots is the status and text of a host's robots.txt. All of them forbid the same paths, to anyone, in different
-// words.
+// robots returns the status and text of a host's robots.txt. All of them forbid the same paths for every crawler, in
+// different forms.
 func (w *Web) robots(i uint32) (status int, text string) {
 	h := &w.hosts[i]
 	switch {
@@ -80,7 +80,7 @@ func (w *Web) robots(i uint32) (status int, text string) {
 	return 200, "User-agent: *\n" + rules
 }
 
-// forbids reports whether a host's robots.txt forbids a path with query.
+// forbids reports whether a host's robots.txt forbids a path and query.
 func (w *Web) forbids(i uint32, target []byte) bool {
 	h := &w.hosts[i]
 	switch {

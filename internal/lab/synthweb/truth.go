@@ -6,17 +6,17 @@ import (
 	"net/url"
 )
 
-// TruthOptions say what the crawl that is judged was told to do. The zero value is scope any from Web.Seeds, robots.txt
-// obeyed, embeds left out.
+// TruthOptions are the settings of the crawl that is scored. The zero value means scope any from Web.Seeds, robots.txt
+// obeyed, no embeds.
 type TruthOptions struct {
-	Seeds        []string               // Web.Seeds()
+	Seeds        []string               // default: Web.Seeds()
 	Within       func(host string) bool // hosts in scope; nil: all
-	Embeds       bool                   // images, style sheets and scripts are fetched too
+	Embeds       bool                   // images, style sheets and scripts are fetched, too
 	IgnoreRobots bool
 }
 
-// A Truth is the set of resources that a right crawler fetches with a final answer (2xx, 3xx, 404 or 410). Calendars,
-// which have no end, robots.txt and what dead hosts would have are not in it.
+// A Truth is the set of resources that a correct crawler fetches with a final answer (2xx, 3xx, 404 or 410). It does
+// not include calendars, which are endless, robots.txt, and the pages of dead hosts.
 type Truth struct {
 	w      *Web
 	opts   TruthOptions
@@ -25,7 +25,7 @@ type Truth struct {
 	len    int
 }
 
-// Truth computes the closure on the graph. It takes about 2 µs a page.
+// Truth computes the closure of the links. It takes about 2 µs per page.
 func (w *Web) Truth(opts TruthOptions) *Truth {
 	if opts.Seeds == nil {
 		opts.Seeds = w.Seeds()
@@ -55,7 +55,7 @@ func (w *Web) Truth(opts TruthOptions) *Truth {
 	return t
 }
 
-// offer puts r into the set and on the list, unless it is there already or no business of the crawl's.
+// offer adds r to the set and the list, unless it is already there or out of the crawl's scope.
 func (t *Truth) offer(todo []Ref, r Ref) []Ref {
 	id := t.w.id(r)
 	switch {
@@ -78,7 +78,7 @@ func (h *host) forbids(k Kind) bool {
 		kinds[k].barred && !h.traits.has(NoRobots) && !h.traits.has(Forbidden)
 }
 
-// refOf finds the resource at a URL, whatever its port.
+// refOf finds the resource at a URL, ignoring the port.
 func (w *Web) refOf(rawURL string) (Ref, bool) {
 	u, err := url.Parse(rawURL)
 	if err != nil {
@@ -91,7 +91,7 @@ func (w *Web) refOf(rawURL string) (Ref, bool) {
 	return w.locate(i, []byte(u.RequestURI())), true
 }
 
-// Has reports whether a right crawler fetches a URL; its port does not matter.
+// Has reports whether a correct crawler fetches a URL, ignoring the port.
 func (t *Truth) Has(rawURL string) bool {
 	r, ok := t.w.refOf(rawURL)
 	if !ok {
@@ -101,10 +101,10 @@ func (t *Truth) Has(rawURL string) bool {
 	return id >= 0 && t.set.has(id)
 }
 
-// Len is the number of URLs.
+// Len returns the number of URLs.
 func (t *Truth) Len() int { return t.len }
 
-// Counts is the number of URLs of each kind that has any.
+// Counts returns the number of URLs of each kind that occurs.
 func (t *Truth) Counts() map[string]int {
 	counts := make(map[string]int)
 	for k, n := range t.counts {
@@ -115,14 +115,14 @@ func (t *Truth) Counts() map[string]int {
 	return counts
 }
 
-// All goes through the URLs, with the given port.
+// All iterates over the URLs with the given port.
 func (t *Truth) All(port int) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		t.set.each(t.set.word, func(id int) bool { return yield(t.w.URL(t.w.ref(id), port)) })
 	}
 }
 
-// overlap counts the members that are in got and those that are not, and the members of got that are none.
+// overlap counts the members in got, the members not in got, and the resources in got that are not members.
 func (t *Truth) overlap(got bitset) (covered, missing, beyond int) {
 	for at := range t.set {
 		want, have := t.set[at], got.word(at)

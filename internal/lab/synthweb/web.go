@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	fanout    = 8 // children of a page in its host's tree, and of a host in the tree of hosts
+	fanout    = 8 // number of children of a page in its host's tree, and of a host in the tree of hosts
 	deadPages = 4
 )
 
-// A Web is a graph of hosts, pages and links. It never changes and may be used by many goroutines at once.
+// A Web is a graph of hosts, pages and links. It is immutable and may be used concurrently.
 type Web struct {
 	cfg   Config
-	hosts []host // the living ones, then the dead
-	total int    // pages of all hosts, dead ones too
+	hosts []host // live hosts, then dead hosts
+	total int    // pages of all hosts, including dead ones
 	rates [numKinds]int
 }
 
@@ -31,7 +31,7 @@ type host struct {
 	latency time.Duration
 }
 
-// New makes the web that cfg describes.
+// New returns the web that cfg describes.
 func New(cfg Config) *Web {
 	w := &Web{cfg: cfg.withDefaults()}
 	for k, rate := range w.cfg.Kinds {
@@ -95,10 +95,10 @@ func (w *Web) addDeadHosts() {
 	}
 }
 
-// count is the number of hosts that have a trait.
+// count returns the number of hosts that have a trait.
 func (c *Config) count(t Trait) int { return (c.Traits[t]*c.Hosts + 999) / 1000 }
 
-// shares deals the pages out to the hosts: one each, the rest by weight.
+// shares distributes the pages over the hosts: one each, the rest by weight.
 func (c *Config) shares() []int {
 	n := c.Hosts
 	weights, sum := make([]float64, n), 0.0
@@ -118,18 +118,18 @@ func (c *Config) shares() []int {
 	return pages
 }
 
-// dice are thrown to learn something about a resource; each topic has its own.
+// dice returns the random numbers for a topic of a resource.
 func (c *Config) dice(host uint32, k Kind, n uint32) dice.Dice {
 	return dice.Dice(dice.Hash(c.Seed, uint64(host)<<8|uint64(k), uint64(n)))
 }
 
-// Len is the number of living hosts: Host(0) to Host(Len()-1).
+// Len returns the number of live hosts, Host(0) to Host(Len()-1).
 func (w *Web) Len() int { return w.cfg.Hosts }
 
-// Latency is the time that host i takes to answer a request.
+// Latency returns the time that host i takes to answer a request.
 func (w *Web) Latency(i int) time.Duration { return w.hosts[i].latency }
 
-// Seeds is the URL from which everything can be reached.
+// Seeds returns the URL from which everything can be reached.
 func (w *Web) Seeds() []string { return []string{w.URL(Ref{}, w.cfg.usualPort())} }
 
 func (c *Config) scheme() string {
@@ -139,7 +139,7 @@ func (c *Config) scheme() string {
 	return "http"
 }
 
-// usualPort is the port that URLs leave out.
+// usualPort returns the port that URLs omit.
 func (c *Config) usualPort() int {
 	if c.TLS {
 		return 443
@@ -147,7 +147,7 @@ func (c *Config) usualPort() int {
 	return 80
 }
 
-// URL is the canonical address of a resource on a server that listens on port.
+// URL returns the canonical address of a resource on a server that listens on port.
 func (w *Web) URL(r Ref, port int) string { return string(w.appendURL(nil, r, port)) }
 
 func (w *Web) appendURL(dst []byte, r Ref, port int) []byte {
@@ -165,13 +165,13 @@ func (w *Web) appendSchemeless(dst []byte, r Ref, port int) []byte {
 	return w.appendPath(dst, r, false)
 }
 
-// String describes the web in a line.
+// String describes the web in one line.
 func (w *Web) String() string {
 	return fmt.Sprintf("%d pages on %d hosts (and %d dead ones), seed %d",
 		w.cfg.Pages, w.cfg.Hosts, len(w.hosts)-w.cfg.Hosts, w.cfg.Seed)
 }
 
-// id numbers all resources that have a number; -1 for those that have none.
+// id returns a unique number for a resource that has one; -1 for others.
 func (w *Web) id(r Ref) int {
 	if r.Kind >= Robots || int(r.N) >= w.hosts[r.Host].pages {
 		return -1
@@ -179,10 +179,10 @@ func (w *Web) id(r Ref) int {
 	return int(r.Kind)*w.total + w.hosts[r.Host].first + int(r.N)
 }
 
-// ids is one more than the greatest id.
+// ids returns the number of possible ids.
 func (w *Web) ids() int { return int(Robots) * w.total }
 
-// ref is the reverse of id.
+// ref is the inverse of id.
 func (w *Web) ref(id int) Ref {
 	page := id % w.total
 	low, high := 0, len(w.hosts) // hosts[low].first <= page < hosts[high].first

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Rounds returns how many times a test repeats what it does with random choices, or how large it makes its input: long
-// if KUMO_TEST_LONG is set, as .ci/long sets it, and short otherwise.
+// Rounds returns how many times a test repeats its random part, or the size of its input: long if KUMO_TEST_LONG is
+// set, as in .ci/long, and short otherwise.
 func Rounds(short, long int) int {
 	if os.Getenv("KUMO_TEST_LONG") != "" {
 		return long
@@ -15,8 +15,8 @@ func Rounds(short, long int) int {
 	return short
 }
 
-// Seeds returns the first seed of a test's rounds and the one after the last: all from 0 to long-1 if KUMO_TEST_LONG is
-// set, and otherwise short successive ones of them, others in each run.
+// Seeds returns the range [first, end) of seeds for a test: 0 to long if KUMO_TEST_LONG is set, and otherwise short
+// consecutive ones of them, different in each run.
 func Seeds(short, long uint64) (first, end uint64) {
 	if os.Getenv("KUMO_TEST_LONG") != "" {
 		return 0, long

@@ -11,16 +11,16 @@ import (
 	"testing"
 )
 
-// An M runs the tests of a package, as the testing.M does that it is made of.
+// An M runs the tests of a package. It wraps a testing.M.
 type M struct {
 	*testing.M
-	PerProcessor int // tests at once, unless the flag -parallel says otherwise; 0: 1, as ever
+	PerProcessor int // parallel tests per processor, unless the flag -parallel is given; 0: 1, Go's default
 }
 
 // Run returns the exit code.
 func (m M) Run() int {
 	flag.Parse()
-	given := flag.Lookup("test.fuzz").Value.String() != "" // then the flag means something else
+	given := flag.Lookup("test.fuzz").Value.String() != "" // the flag has another meaning there
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
 	if !given && m.PerProcessor > 0 {
 		must(flag.Set("test.parallel", strconv.Itoa(m.PerProcessor*runtime.GOMAXPROCS(0))))
@@ -32,11 +32,11 @@ func (m M) Run() int {
 	return m.M.Run()
 }
 
-// Where systems have files in memory. There a sync takes no time; what would be lost without it is shown by vfstest.Faulty,
-// and not by a disk.
+// Mount points of in-memory file systems. A sync takes no time there. vfstest.Faulty, not a disk, tests for data lost
+// without a sync.
 const (
 	memory      = "/dev/shm"
-	leastMemory = 4 << 30 // bytes that must be free
+	leastMemory = 4 << 30 // minimum number of free bytes
 )
 
 func must(err error) {

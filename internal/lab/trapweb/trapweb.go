@@ -12,32 +12,32 @@ import (
 	"kumo/internal/lab/dice"
 )
 
-// Domain is the domain of a [Web]'s hosts. Any name in it is one.
+// Domain is the domain of a [Web]'s hosts. Every name in it is a host.
 const Domain = "traps.test"
 
-// A Web is a site of honest pages with traps beside them, each without end: a calendar, paths that go round,
-// session ids in paths and in queries, facets in any order, and hosts that any name finds. It serves them by HTTP, and
-// keeps score. Honest pages are documents in sections, numbered items with much text that is the same, a gallery whose
-// pages differ by a picture, and lists that differ by their links.
+// A Web is a site of honest pages and endless traps: a calendar, paths that repeat, session IDs in paths and in
+// queries, facets in any order, and wildcard host names. It serves them over HTTP and keeps a score. Honest pages are
+// documents in sections, numbered items with much identical text, a gallery whose pages differ in one image, and lists
+// that differ in their links.
 type Web struct {
 	seed  uint64
 	pages int
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the following fields
 	fresh map[string]bool
 	score Score
 }
 
 // A Score is what the servers of a [Web] saw.
 type Score struct {
-	Honest int            `json:"honest"` // honest pages that were fetched
-	Again  int            `json:"again"`  // fetches of one that had been
-	Vain   map[string]int `json:"vain"`   // fetches of what had no text of its own, by the trap
-	First  int            `json:"first"`  // fetches of a text that only a trap has, for the first time
-	Robots int            `json:"robots"` // fetches of robots.txt, of which there is none
+	Honest int            `json:"honest"` // honest pages fetched
+	Again  int            `json:"again"`  // repeated fetches of a page
+	Vain   map[string]int `json:"vain"`   // fetches of pages without new text, by trap
+	First  int            `json:"first"`  // first fetches of a text that only a trap has
+	Robots int            `json:"robots"` // fetches of robots.txt, which does not exist
 }
 
-// Wasted is how many fetches of pages brought nothing new.
+// Wasted returns the number of page fetches that brought nothing new.
 func (s Score) Wasted() (n int) {
 	for _, of := range s.Vain {
 		n += of
@@ -45,7 +45,7 @@ func (s Score) Wasted() (n int) {
 	return n + s.Again
 }
 
-// Waste is the part of all fetches of pages that brought nothing new.
+// Waste returns the fraction of page fetches that brought nothing new.
 func (s Score) Waste() float64 {
 	all := s.Honest + s.First + s.Wasted()
 	return float64(s.Wasted()) / float64(max(all, 1))
@@ -57,12 +57,12 @@ func (s Score) String() string {
 		s.First, s.Wasted(), 100*s.Waste(), s.Vain, s.Again, s.Robots)
 }
 
-// New makes the web of a seed with so many honest pages.
+// New returns the web of a seed, with the given number of honest pages.
 func New(seed uint64, pages int) *Web {
 	return &Web{seed: seed, pages: pages, fresh: map[string]bool{}, score: Score{Vain: map[string]int{}}}
 }
 
-// Score is what was seen so far.
+// Score returns the score so far.
 func (t *Web) Score() Score {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -71,7 +71,7 @@ func (t *Web) Score() Score {
 	return s
 }
 
-// ServeHTTP answers any host of the domain.
+// ServeHTTP answers for any host of the domain.
 func (t *Web) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/robots.txt" {
 		t.mu.Lock()
@@ -107,13 +107,13 @@ func (t *Web) count(p *trapPage) {
 	t.fresh[p.text] = true
 }
 
-// A trapPage is a page: its text's name, and the trap that it is of, "" for an honest one.
+// A trapPage is a page: the name of its text, and its trap ("" for an honest page).
 type trapPage struct{ text, trap, title, main string }
 
 const footer = `<footer>All of this was made up by a machine for other machines to read, and nobody is meant to learn anything
 from it but how a crawler goes about places where it could stay for ever.</footer>`
 
-// menu leads to all that there is.
+// menu returns links to all parts of the site.
 func (t *Web) menu(r *http.Request) string {
 	www := "//www." + Domain + port(r)
 	var b strings.Builder
@@ -126,7 +126,7 @@ func (t *Web) menu(r *http.Request) string {
 	return b.String()
 }
 
-// port is that of a request's host, with its colon.
+// port returns the port of a request's host, with the colon.
 func port(r *http.Request) string {
 	if at := strings.LastIndexByte(r.Host, ':'); at >= 0 {
 		return r.Host[at:]
@@ -160,7 +160,7 @@ func (t *Web) page(r *http.Request) *trapPage {
 	return t.honest(r)
 }
 
-// anyHost is the one page that all other hosts have.
+// anyHost returns the single page that all other hosts have.
 func (t *Web) anyHost(r *http.Request) *trapPage {
 	var b strings.Builder
 	b.WriteString(t.prose(dice.Hash(t.seed, 12), 150))
@@ -189,7 +189,7 @@ func (t *Web) calendar(year, month string) *trapPage {
 	return &trapPage{"calendar", "calendar", fmt.Sprintf("Events of %s %s", month, year), b.String()}
 }
 
-// session is one of ten texts, whose links have another session each.
+// session returns one of ten texts. Each of its links has a new session ID.
 func (t *Web) session(item string, url func(int, string) string, own, trap string) *trapPage {
 	n, err := strconv.Atoi(item)
 	if err != nil || n < 0 || n > 9 {
@@ -206,7 +206,7 @@ func (t *Web) session(item string, url func(int, string) string, own, trap strin
 var facetNames = [...]string{"red", "blue", "green", "small", "large", "cotton", "silk", "wool", "new", "sale",
 	"summer", "winter"}
 
-// facets narrow a list of goods that stays the same by one more with each step.
+// facets returns a list of goods. Each step narrows it, but the list stays the same.
 func (t *Web) facets(path string) *trapPage {
 	var b strings.Builder
 	b.WriteString(t.prose(dice.Hash(t.seed, 16), 220))
@@ -218,7 +218,7 @@ func (t *Web) facets(path string) *trapPage {
 	return &trapPage{"shop", "facets", "The shop", b.String()}
 }
 
-// honestKinds say how the URLs of honest pages begin, of which there are so many in twenty.
+// honestKinds lists the URL prefixes of honest pages, with their share in twenty pages.
 var honestKinds = [...]struct {
 	share int
 	url   func(t *Web, n int) string
@@ -251,7 +251,7 @@ func (t *Web) honestURL(n int) string {
 	return honestKinds[honestKind(n)].url(t, n)
 }
 
-// honest finds the page that a URL names by its number.
+// honest returns the page whose number is in a URL.
 func (t *Web) honest(r *http.Request) *trapPage {
 	digits := strings.TrimSuffix(r.URL.Path, ".html")
 	if r.URL.RawQuery != "" {
@@ -284,7 +284,7 @@ func (t *Web) honest(r *http.Request) *trapPage {
 	for to := 8*n + 1; to <= 8*n+8 && to < t.pages; to++ {
 		t.link(&links, to)
 	}
-	for i := range uint64(16) { // lists have links of their own
+	for i := range uint64(16) { // lists have their own links
 		t.link(&links, int(dice.Hash(t.seed, 24, uint64(n), i)%uint64(t.pages)))
 	}
 	p.main += links.String() + "</ul>"
