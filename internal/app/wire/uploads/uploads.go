@@ -464,18 +464,19 @@ func OpenSource(ctx context.Context, name string) (*Source, error) {
 		return nil, errors.Join(advice.Usage("%s: there is no crawl: it has no %s", name, away.ManifestName), closePlace(p))
 	}
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, closePlace(p))
 	}
 	config, err := place.ReadFile(ctx, p, settings.Name)
 	if away.IsMissing(err) {
-		return nil, advice.Usage("%s: no run of the crawl has ended yet: it has no %s", name, settings.Name)
+		return nil, errors.Join(advice.Usage("%s: no run of the crawl has ended yet: it has no %s", name, settings.Name),
+			closePlace(p))
 	}
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, closePlace(p))
 	}
 	dir, err := os.MkdirTemp("", "kumo-place-")
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, closePlace(p))
 	}
 	s := &Source{Dir: dir, Disk: away.NewRemote(ctx, vfs.OS, dir, p, there), Remote: true, place: p, manifest: there}
 	if err := os.WriteFile(filepath.Join(dir, settings.Name), config, 0o600); err != nil {
