@@ -12,28 +12,28 @@ import (
 	"kumo/internal/content/policy"
 )
 
-// A Conf is what a job is made from: plain data, the same in every process that runs a task of it. It can be written
-// as JSON.
+// A Conf defines a job: plain data, the same in every process that runs one of its tasks. It can be encoded as JSON.
 type Conf struct {
-	Job   string    // one of the names below
+	Job   string    // one of the constants below
 	Date  string    // the day, 2026-11-21
 	Round int       // from 0
-	Start time.Time // when the job was begun
+	Start time.Time // when the job was started
 
-	Collections []*collection.Collection // that share the job
-	Reducers    int                      // how many partitions there are
+	Collections []*collection.Collection // those that share the job
+	Reducers    int                      // number of partitions
 
-	// RedirectTo are by the code of a collection, by their URLs, where seeds redirect to. It is in scope as seeds are.
+	// Moved maps the code of a collection to the redirects of its seeds, by URL. Redirect targets are in scope like
+	// seeds.
 	Moved map[string]map[string]string
-	// Began is when the day was begun: what robots.txt files did not answer before is asked for again.
+	// Began is when the day was started: older robots.txt failures are requested again.
 	Began time.Time
 
-	Hosts    map[string]int // crawl: the partitions of the hosts that take longest; others go by their hash
-	Rules    []string       // crawl: files of the place with what robots.txt files have answered this day
-	Fetching Fetching       // crawl
+	Hosts    map[string]int // crawl: partitions of the hosts that take longest; others are assigned by hash
+	Rules    []string       // crawl: files with the day's robots.txt answers
+	Fetching Fetching       // crawl only
 }
 
-// The jobs.
+// Names of jobs.
 const (
 	JobCrawl    = "crawl"
 	JobParse    = "parse"
@@ -42,15 +42,15 @@ const (
 	JobXML      = "xml"
 )
 
-// Fetching says how a crawl fetches, whatever the collection.
+// Fetching are a crawl's fetch settings, the same for all collections.
 type Fetching struct {
-	Agent     string        // the name in robots.txt files
-	UserAgent string        // the field
+	Agent     string        // name in robots.txt files
+	UserAgent string        // header field
 	Timeout   time.Duration // see fetch.Config
-	MaxBody   int64         // bytes of an answer; default 32 MiB
-	Tries     int           // of a URL that fails; default 3
-	MaxWait   time.Duration // that a host is left alone at most after failures or at its wish; default 5m
-	// between requests to an address that several hosts of a task share
+	MaxBody   int64         // maximum size of an answer in bytes; default 32 MiB
+	Tries     int           // attempts per URL; default 3
+	MaxWait   time.Duration // maximum back-off of a host after failures or at its request; default 5m
+	// minimum time between requests to an address that several hosts of a task share
 	AddressDelay time.Duration
 
 	AllowPrivate bool
@@ -67,15 +67,16 @@ func (f *Fetching) config() fetch.Config {
 		PostQuantumTLS: f.PostQuantumTLS, LegacyTLS: f.LegacyTLS, Resolve: f.Resolve, DNSServer: f.DNSServer}
 }
 
-// Deps are what a job needs of the process that it runs in.
+// Deps are a job's dependencies on its process.
 type Deps struct {
-	Place place.Place // of Conf.Rules
-	// Text finds a page's main text; nil: none is found, and pages are judged by their first sentences.
+	Place place.Place // contains the files of Conf.Rules
+	// Text extracts a page's main text. If nil, no text is extracted, and languages are detected from the first
+	// sentences.
 	Text func(*page.Response, *page.Page) (*page.MainText, error)
 	Now  func() time.Time // default time.Now
 }
 
-// NewJob makes a job.
+// NewJob creates a job.
 func NewJob(conf *Conf, deps Deps) (*Job, error) {
 	s, err := newSetup(conf, deps)
 	if err != nil {
@@ -93,7 +94,7 @@ func NewJob(conf *Conf, deps Deps) (*Job, error) {
 	case JobXML:
 		return s.xml(), nil
 	}
-	return nil, fmt.Errorf("there is no job %q", conf.Job)
+	return nil, fmt.Errorf("unknown job %q", conf.Job)
 }
 
 func newSetup(conf *Conf, deps Deps) (*setup, error) {
@@ -125,7 +126,7 @@ func newSetup(conf *Conf, deps Deps) (*setup, error) {
 	return s, nil
 }
 
-// rulesOf are the rules of a collection. Where its seeds redirect to is in scope as seeds are.
+// rulesOf returns the rules of a collection. Redirect targets of seeds are in scope like seeds.
 func rulesOf(c *collection.Collection, moved map[string]string) (*policy.Rules, error) {
 	rules, err := c.Rules()
 	if err != nil {
@@ -139,33 +140,33 @@ func rulesOf(c *collection.Collection, moved map[string]string) (*policy.Rules, 
 	return rules, nil
 }
 
-// A setup is what the functions of a job share. It does not change.
+// A setup is the immutable state shared by the functions of a job.
 type setup struct {
 	*Conf
 	Deps
-	members map[string]*member // by code
+	members map[string]*member // by collection code
 }
 
-// A member is a collection with what follows from it.
+// A member is a collection with its derived state.
 type member struct {
 	*collection.Collection
 	rules     *policy.Rules
 	recrawl   *policy.Recrawl
 	isSeed    map[string]bool
-	moved     map[string]string // seeds that redirect → where to
-	extractor *fieldExtractor   // of job xml; nil: the collection has no rules
+	moved     map[string]string // seed → redirect target
+	extractor *fieldExtractor   // job xml only; nil: the collection has no field rules
 }
 
-// member is the collection with a code. A record of another one is not for this job.
+// member returns the collection with a code. Records of other collections do not belong to this job.
 func (s *setup) member(code string) (*member, error) {
 	m := s.members[code]
 	if m == nil {
-		return nil, fmt.Errorf("a record of collection %q, which is not among those of the job", code)
+		return nil, fmt.Errorf("record of collection %q, which is not part of the job", code)
 	}
 	return m, nil
 }
 
-// route has records lie where their kinds belong.
+// route places a record by its kind.
 func (s *setup) route(key, value []byte) Route {
 	kind := KindOf(value)
 	if kind == KindRobots {
@@ -174,20 +175,20 @@ func (s *setup) route(key, value []byte) Route {
 	code, _, err := SplitKey(key)
 	m := s.members[code]
 	if err != nil || m == nil {
-		return Route{Folder: "lost"} // cannot be: keys are made by Key, of collections of the job
+		return Route{Folder: "lost"} // unreachable: keys are made by Key, for collections of the job
 	}
 	return Route{Folder: m.Directory + "/" + folders[kind], Format: formats[kind]}
 }
 
-// RobotsFolder is the folder of robots.txt answers in a place: they are of all collections.
+// RobotsFolder is the folder of robots.txt answers in a storage location. It is shared by all collections.
 const RobotsFolder = "robots"
 
-// folders are where records lie in the folder of their collection.
+// folders maps kinds of records to their folder below the collection's.
 var folders = map[Kind]string{KindInURL: "in", KindDocument: "doc", KindOutLinks: "out", KindKnown: "known",
 	KindMove: "moved", KindPage: "xml", KindOther: "other",
 	KindFields: FieldsFolder, KindTally: tallyFolder}
 
 var formats = map[Kind]Format{KindPage: XML, KindOther: XML, KindFields: Lines, KindTally: Lines}
 
-// count counts something of a collection.
+// count adds to a counter of a collection.
 func (m *member) count(t *Task, name string, n int64) { t.Count(m.Code, name, n) }

@@ -5,13 +5,13 @@ import (
 	"path"
 )
 
-// Counts are what a day of a collection came to, in counts.json beside its XML.
+// Counts are the results of a day of a collection, stored in counts.json beside its XML.
 type Counts struct {
 	Collection string           `json:"collection"`
 	Date       string           `json:"date"`
 	Rounds     int              `json:"rounds"`
 	Sites      int              `json:"sites"`  // registered domains with pages in the collection's language
-	Counts     map[string]int64 `json:"counts"` // of merge and xml: "pages", "bytes", "kept", "charset gbk", …
+	Counts     map[string]int64 `json:"counts"` // counters of merge and xml: "pages", "bytes", "kept", "charset gbk", …
 }
 
 func (p *Pipeline) writeCounts(ctx context.Context, pt *collectionDay) error {

@@ -20,7 +20,7 @@ import (
 	"kumo/internal/lab/testmain"
 )
 
-// A mortal place is one whose process dies after so many changes.
+// A mortal is a storage location whose process dies after a number of changes.
 type mortal struct {
 	*file.Place
 	life atomic.Int64
@@ -69,7 +69,7 @@ func (w *mortalWriter) Close() error {
 	return w.Writer.Close()
 }
 
-// crashSite is a small site with what matters: links, a redirect, two hosts, a page that fails.
+// crashSite returns a small site with the relevant cases: links, a redirect, two hosts, a page that fails.
 func crashSite(t *testing.T) (*site, []*collection.Collection) {
 	s := newSite(t, map[string]http.HandlerFunc{})
 	s.set("a.test/", s.page("start", "a.test/1", "a.test/2", "a.test/old", "b.test/1", "a.test/none"))
@@ -84,7 +84,7 @@ func crashSite(t *testing.T) (*site, []*collection.Collection) {
 	return s, []*collection.Collection{s.collection("en", "a.test/"), s.collection("fr", "c.test/", "a.test/2")}
 }
 
-// outcome is all that a day has left, but for times.
+// outcome returns everything that a day has written, without times.
 func (s *site) outcome(t *testing.T, all []*collection.Collection, date string) (lines []string) {
 	t.Helper()
 	for _, c := range all {
@@ -121,8 +121,8 @@ func (s *site) outcome(t *testing.T, all []*collection.Collection, date string) 
 	return lines
 }
 
-// TestARunThatDiesAnywhereIsMadeUpFor lets the process die before each of its changes to the place, and runs the day
-// again: all is as if it had not.
+// TestARunThatDiesAnywhereIsMadeUpFor lets the process die before each of its changes, and repeats the run: the result
+// must be the same as without the crash.
 func TestARunThatDiesAnywhereIsMadeUpFor(t *testing.T) {
 	s, all := crashSite(t)
 	m := &mortal{Place: s.place}
@@ -130,7 +130,7 @@ func TestARunThatDiesAnywhereIsMadeUpFor(t *testing.T) {
 	s.run(t, mortalPipeline(s, m, all))
 	changes := 1<<40 - m.life.Load()
 	want := s.outcome(t, all, day1)
-	step := int64(testmain.Rounds(27, 9)) // each run of the test tries others
+	step := int64(testmain.Rounds(27, 9)) // each run of the test uses other offsets
 	t.Logf("%d changes", changes)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -139,7 +139,7 @@ func TestARunThatDiesAnywhereIsMadeUpFor(t *testing.T) {
 		s, all := crashSite(t)
 		m := &mortal{Place: s.place}
 		m.life.Store(at)
-		// How many changes a run makes differs a little: what fits into a file depends on when it came.
+		// The number of changes varies a little, because the contents of files depend on timing.
 		if err := mortalPipeline(s, m, all).Run(t.Context()); !errors.Is(err, errDead) && (err != nil || at < changes*9/10) {
 			t.Fatalf("after %d changes: %v", at, err)
 		}

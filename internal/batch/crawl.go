@@ -15,9 +15,9 @@ import (
 
 // crawl fetches the URLs of a round.
 //
-// Its keys begin with a hash of the URL, so that a reducer gets a host's URLs spread evenly among the others' and need
-// not hold them all to keep every host busy. Behind that is the URL without its collection: one that several
-// collections want is fetched once.
+// Its keys begin with a hash of the URL, so that each reducer gets a host's URLs mixed evenly with the others' and can
+// keep every host busy without holding them all in memory. The rest of the key is the URL without its collection, so
+// that a URL requested by several collections is fetched once.
 func (s *setup) crawl() *Job {
 	return &Job{Name: JobCrawl, Map: s.crawlMap, Combine: crawlCombine, Partition: s.crawlPartition,
 		Reduce: s.crawlReduce, Route: s.crawlRoute, WaitsForServers: true}
@@ -25,13 +25,13 @@ func (s *setup) crawl() *Job {
 
 const hashLen = 8
 
-// shuffleKey is the key of a URL between map and reduce.
+// shuffleKey returns the key of a URL between map and reduce.
 func shuffleKey(url string) []byte {
 	b := binary.BigEndian.AppendUint64(make([]byte, 0, hashLen+len(url)), xxhash.Sum64String(url))
 	return append(b, url...)
 }
 
-// A wish is an InURL between map and reduce: its key and value in one.
+// appendWithKey appends an InURL's key and value, as one value between map and reduce.
 func (in *InURL) appendWithKey(b []byte) []byte {
 	return in.Append(append(append(b, in.Collection...), ' '))
 }
@@ -41,8 +41,8 @@ func readWithKey(url string, value []byte) (InURL, error) {
 	return ReadInURL(Key(string(code), url), rest)
 }
 
-// crawlMap takes URLs of the round; and what is known, of which what is due is fetched, and seeds, which are fetched in
-// any case, are asked for conditionally.
+// crawlMap emits the round's URLs. For known URLs, it emits those that are due and seeds, which are always requested;
+// both are requested conditionally.
 func (s *setup) crawlMap(_ context.Context, t *Task, r Record, emit Emit) error {
 	var in InURL
 	if KindOf(r.Value) == KindKnown {
@@ -70,13 +70,13 @@ func (s *setup) crawlMap(_ context.Context, t *Task, r Record, emit Emit) error 
 	return emit(shuffleKey(in.URL), in.appendWithKey(nil))
 }
 
-// fromKnown is what a known URL is in a round.
+// fromKnown returns the InURL of a known URL.
 func (s *setup) fromKnown(m *member, k *Known) InURL {
 	in := InURL{Collection: k.Collection, URL: k.URL, Depth: k.Depth, Seed: k.Seed, Known: true, Digest: k.Digest}
 	if k.Status == 200 {
 		in.ETag, in.Modified = k.ETag, k.Modified
 	}
-	// by day: what was fetched in the evening is due in the morning, if it is due that day
+	// by day: a page fetched in the evening is due in the morning if it is due on that day
 	due := m.recrawl.IntervalFor(k.URL).Due(k.Visits)
 	in.Due = !due.IsZero() && due.UTC().Format(dateFormat) <= s.Date
 	return in
@@ -84,7 +84,7 @@ func (s *setup) fromKnown(m *member, k *Known) InURL {
 
 const dateFormat = "2006-01-02"
 
-// crawlCombine makes one of the wishes of each collection.
+// crawlCombine merges the InURLs of a URL, one per collection.
 func crawlCombine(key []byte, values iter.Seq[[]byte], emit func([]byte) error) error {
 	all, err := readAllWithKeys(string(key[hashLen:]), values)
 	if err != nil {
@@ -98,7 +98,7 @@ func crawlCombine(key []byte, values iter.Seq[[]byte], emit func([]byte) error) 
 	return nil
 }
 
-// readAllWithKeys reads the wishes for a URL, one for each collection and robots.txt.
+// readAllWithKeys reads the InURLs of a URL, one for each collection and robots.txt.
 func readAllWithKeys(url string, values iter.Seq[[]byte]) (all []InURL, err error) {
 	for v := range values {
 		in, err := readWithKey(url, v)
@@ -118,7 +118,7 @@ func readAllWithKeys(url string, values iter.Seq[[]byte]) (all []InURL, err erro
 	return all, nil
 }
 
-// crawlPartition keeps a host together.
+// crawlPartition assigns all URLs of a host to the same reducer.
 func (s *setup) crawlPartition(key []byte, n int) int {
 	return s.partitionOf(item.HostOf(string(key[hashLen:])), n)
 }
@@ -130,11 +130,11 @@ func (s *setup) partitionOf(host string, n int) int {
 	return HashPartition([]byte(host), n)
 }
 
-// crawlRoute has URLs that wait for the next round lie by themselves.
+// crawlRoute writes URLs that are deferred to the next round to their own folder.
 func (s *setup) crawlRoute(key, value []byte) Route {
 	r := s.route(key, value)
 	if KindOf(value) == KindInURL {
-		code, _, _ := SplitKey(key) // has been taken apart before
+		code, _, _ := SplitKey(key) // was parsed before
 		if m := s.members[code]; m != nil {
 			r.Folder = m.Directory + "/" + WaitFolder
 		}
@@ -142,5 +142,5 @@ func (s *setup) crawlRoute(key, value []byte) Route {
 	return r
 }
 
-// WaitFolder is where URLs lie, in the folder of their collection, that a round has left for the next.
+// WaitFolder is the folder, below a collection's, of URLs that a round defers to the next.
 const WaitFolder = "wait"

@@ -21,13 +21,13 @@ import (
 	"kumo/internal/state/frontier"
 )
 
-// A crawler fetches the URLs of one reduce task. It guards nothing itself: the frontier has the URLs by host and keeps
-// the politeness delays, and the parts have the rest.
+// A crawler fetches the URLs of one reduce task. It has no lock of its own: the frontier holds the URLs by host and
+// keeps the politeness delays, and its other parts guard their own state.
 //
 //	feed     the task's groups → add, as long as there is room
 //	add      judged by the rules of each collection; refused → a Document with the reason; otherwise → frontier
 //	visit    robots.txt known? allowed? → fetch → judge the answer: again, failed, or a Document for each collection
-//	follow   a redirect on the same host, in round 0 → add; others → the next round, by way of parse and optimize
+//	follow   a redirect on the same host, in round 0 → add; others → the next round, through parse and optimize
 type crawler struct {
 	*setup
 	task        *Task
@@ -40,11 +40,11 @@ type crawler struct {
 	pending     *pending
 	out         *output
 	reader      *pageReader
-	seen        *weburl.Set // wishes that were added, as keys
+	seen        *weburl.Set // URLs added so far, with their collections
 	start       time.Time
 	minInterval time.Duration // shortest interval of the collections
 
-	idle  atomic.Int64 // nanoseconds that threads have waited for a host whose delay is over
+	idle  atomic.Int64 // nanoseconds that threads waited for a host whose delay had passed
 	pages atomic.Int64
 }
 
@@ -52,13 +52,13 @@ const (
 	maxTaskThreads = 1000
 	maxCrawlDelay  = 30 * time.Second // limit of the delays that robots.txt files request
 	statusInterval = 5 * time.Second
-	rulesCacheSize = 128 << 20 // bytes of rules in memory
+	rulesCacheSize = 128 << 20 // bytes of parsed rules in memory
 )
 
 // originLimits are the failures in a row after which an origin is abandoned for the round.
 var originLimits = visit.Limits{Refusals: 8, Silences: 8, Throttles: 10}
 
-// RobotsRecord that exclude a URL, beside those of package policy.
+// Names of rules that exclude a URL, in addition to those of package policy.
 const ruleRobots = "robots"
 
 func (s *setup) crawlReduce(ctx context.Context, t *Task, groups Groups, emit Emit) (err error) {
@@ -89,7 +89,7 @@ func (s *setup) newCrawler(t *Task, client *fetch.Client, emit Emit) *crawler {
 		}
 		for _, seed := range m.Seeds {
 			if u, err := weburl.Parse(seed); err == nil && weburl.IsAddress(u.Hostname()) {
-				client.Allow(u.Host()) // a seed permits such an address
+				client.Allow(u.Host()) // a seed with a private address permits it
 			}
 		}
 	}
@@ -140,8 +140,8 @@ func (c *crawler) run(ctx context.Context, groups Groups) error {
 	return cmp.Or(ctx.Err(), err)
 }
 
-// Counters of the group crawl, in milliseconds: the time of all threads, and how much of it they have waited for a host
-// that politeness lets them ask.
+// Counters of the group crawl, in milliseconds: the total time of all threads, and how much of it they waited because
+// politeness allowed no request.
 const (
 	CounterThreadTime = "thread ms"
 	CounterIdleTime   = "idle ms"
@@ -157,7 +157,8 @@ func (c *crawler) report(ctx context.Context) {
 			return
 		case <-tick.C:
 			n := c.frontier.Counts()
-			text := fmt.Sprintf("%d fetched, %d URLs wait at %d hosts", c.pages.Load(), n.URLs, n.Active+n.Waiting+n.Backing)
+			text := fmt.Sprintf("%d fetched, %d URLs pending at %d hosts", c.pages.Load(), n.URLs,
+				n.Active+n.Waiting+n.Backing)
 			if c.task.Total > 1 {
 				text = fmt.Sprintf("task %d of %d: %s", c.task.Index+1, c.task.Total, text)
 			}
@@ -166,7 +167,7 @@ func (c *crawler) report(ctx context.Context) {
 	}
 }
 
-// feed adds the task's URLs.
+// feed adds the task's URLs to the frontier.
 func (c *crawler) feed(ctx context.Context, groups Groups) error {
 	for key, values := range groups {
 		url := string(key[hashLen:])
@@ -184,12 +185,12 @@ func (c *crawler) feed(ctx context.Context, groups Groups) error {
 	return nil
 }
 
-// addJob adds wishes for a URL to the frontier, as far as the rules of their collections allow.
+// add adds InURLs of a URL to the frontier if the rules of their collections allow it.
 func (c *crawler) add(url string, wishes []InURL) error {
 	u, err := weburl.Parse(url)
 	if err != nil || !u.IsHTTP() {
 		for i := range wishes {
-			if err := c.out.refuse(&wishes[i], "url", "not a URL of the web"); err != nil {
+			if err := c.out.refuse(&wishes[i], "url", "not an http or https URL"); err != nil {
 				return err
 			}
 		}
@@ -271,14 +272,14 @@ func (c *crawler) work(ctx context.Context) error {
 	}
 }
 
-// loadRules loads the robots.txt of the task's hosts that earlier rounds have fetched today.
+// loadRules loads the robots.txt answers of the task's hosts that earlier rounds fetched today.
 func (c *crawler) loadRules(ctx context.Context) error {
 	return EachRecord(ctx, c.Place, c.Rules, func(r Record) error {
 		if host := item.HostOf(string(r.Key)); c.partitionOf(host, c.task.Total) != c.task.Index {
 			return nil
 		}
 		rules, err := ReadRobotsRecord(r.Key, r.Value)
-		if err != nil || rules.Time.Before(c.Began) && // the day's start, which may be its second one
+		if err != nil || rules.Time.Before(c.Began) && // the start of the day, or of its rerun
 			(rules.RedirectTo != "" || robots.FromStatus(rules.Status, nil, c.Fetching.Agent).Temporary()) {
 			return err
 		}

@@ -15,7 +15,7 @@ import (
 	"kumo/internal/batch/collection"
 )
 
-// versioned is a page with an ETag that changes with its version, and is not sent again to who has it.
+// versioned serves a page with an ETag that changes with its version, and answers 304 if the client has it.
 func versioned(s *site, version *atomic.Int64, links func(version int64) []string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		v := version.Load()
@@ -123,7 +123,7 @@ func TestAnotherCollectionsDirectoryIsRefused(t *testing.T) {
 	other.Directory = c.Directory
 	s.run(t, s.pipeline(day1, 1, c))
 	if err := s.pipeline(day1, 1, other).Run(t.Context()); err == nil || !strings.Contains(err.Error(),
-		"two directories") {
+		"different directories") {
 		t.Errorf("the error is %v", err)
 	}
 }

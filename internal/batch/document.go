@@ -12,54 +12,54 @@ import (
 	"kumo/internal/content/fetch"
 )
 
-// A Document is what came of fetching a URL. A redirect has one of its own, and so has a URL that failed or was
-// refused: every URL of a round has a Document, but for one that waits for the next round.
+// A Document is the result of a requested URL. Redirects, failures and refused URLs have one, too. So every URL of a
+// round has a Document, except URLs that are deferred to the next round.
 type Document struct {
 	Collection, URL string // the key
 
-	From       string // the URL that redirects here, or the page that named it; "" for a seed
-	RedirectTo string // where it redirects to; "" if it does not
+	From       string // URL that redirects here, or page with the link; "" for a seed
+	RedirectTo string // redirect target; "" if it does not redirect
 	Depth      int    // hops from a seed
-	Redirects  int    // in a row that led here
+	Redirects  int    // consecutive redirects that led here
 	Seed       bool
 
 	Time time.Time // when the request began
 	Took time.Duration
 
-	Failure page.Failure // why there is no answer; "" if there is one
-	Rule    string       // the rule that refused it: "robots", "include", …; "" if it was fetched
-	Detail  string       // Failure or Rule in words
+	Failure page.Failure // "" if there is an answer
+	Rule    string       // rule that refused the URL: "robots", "include", …; "" if it was requested
+	Detail  string       // Failure or Rule, explained
 
-	Status    int            // 0 where there is no answer
-	Addr      netip.AddrPort // the server's
-	Request   []byte         // as it was sent, secrets redacted
-	Raw       []byte         // the answer: exact for HTTP/1; of HTTP/2 a head made from the fields, and the body
-	HeadLen   int            // Raw[:HeadLen] is status line and fields with the empty line
+	Status    int            // 0 without an answer
+	Addr      netip.AddrPort // server address
+	Request   []byte         // as sent, secrets redacted
+	Raw       []byte         // answer: exact for HTTP/1; for HTTP/2 a header written from the fields, and the body
+	HeadLen   int            // Raw[:HeadLen] is the status line and header fields with the empty line
 	Truncated page.Truncation
-	Malformed string // what was wrong with the answer
+	Malformed string // defects of the answer
 
-	Digest     page.Digest  // SHA-1 of the body without transfer coding; where Unmodified, of the one that still holds
-	Unmodified bool         // the server says that what is known still holds (304)
-	Change     page.Recrawl // by what was known of it; set by merge
-	SameAs     Stored       // what has the body, where Found is Unchanged; set by merge
+	Digest     page.Digest  // SHA-1 of the body without transfer coding; if Unmodified, of the stored body
+	Unmodified bool         // the server confirmed the known version (304)
+	Change     page.Recrawl // compared to the known version; set by merge
+	SameAs     Stored       // Document with the body, if Change is Unchanged; set by merge
 
-	// What the page says; zero for what is no page.
-	Type       string // media type by what the body begins with
-	Charset    string // WHATWG name, "" for what is not text
+	// Properties of the page; zero if the answer is not a page.
+	Type       string // media type detected from the body
+	Charset    string // WHATWG name; "" if it is not text
 	CharsetHow string // "bom", "header", "meta", "detected" or "default"
-	Lang       string // the language most of its text is in: ISO 639-1 or 639-3, "other"; "" if that cannot be told
+	Lang       string // main language of its text: ISO 639-1 or 639-3, "other"; "" if unknown
 	Share      float32
-	Confidence float32 // in Lang
+	Confidence float32 // of the detection of Lang
 	Title      string
-	Headline   string // of its main text
-	Text       string // its main text, a line a paragraph; "" if none was found
-	Simhash    uint64 // of that; 0 without
-	MetaFollow bool   // robots may follow its links
-	MetaIndex  bool   // an index may show it
-	NoArchive  bool   // it asks not to be archived
+	Headline   string // from its main text
+	Text       string // main text, one line per paragraph; "" if none was found
+	Simhash    uint64 // of Text; 0 without text
+	MetaFollow bool   // robots may follow its links (no nofollow)
+	MetaIndex  bool   // it may be indexed (no noindex)
+	NoArchive  bool   // it must not be archived
 }
 
-// Key is the record's key.
+// Key returns the record's key.
 func (d *Document) Key() []byte { return Key(d.Collection, d.URL) }
 
 // Append appends the record's value.
@@ -78,7 +78,7 @@ func (d *Document) Append(b []byte) []byte {
 	w.String(d.Rule)
 	w.String(d.Detail)
 	w.Uint(uint64(d.Status))
-	addr, _ := d.Addr.MarshalBinary() // cannot fail
+	addr, _ := d.Addr.MarshalBinary() // never fails
 	w.Bytes(addr)
 	w.String(string(d.Truncated))
 	w.String(d.Malformed)
@@ -99,7 +99,7 @@ func (d *Document) Append(b []byte) []byte {
 	return w
 }
 
-// ReadDocument reads a record. Request and Raw are parts of value.
+// ReadDocument decodes a record. Request and Raw alias value.
 func ReadDocument(key, value []byte) (d Document, err error) {
 	r, err := openRecord(key, value, KindDocument, &d.Collection, &d.URL)
 	if err != nil {
@@ -129,23 +129,22 @@ func ReadDocument(key, value []byte) (d Document, err error) {
 	return d, checkRead(r, KindDocument)
 }
 
-// IsPage reports whether a page came, and not a redirect, an error, or word that it is as it was.
+// IsPage reports whether the answer contains a page: no redirect, error or 304.
 func (d *Document) IsPage() bool { return d.Status == http.StatusOK && d.Failure == "" && d.Rule == "" }
 
-// Response makes the answer of the document again, as it was fetched: with its fields and the body without transfer
-// coding, its content coding left as it is (see fetch.Decode). What resp holds lies in the document or is new. It fails
-// if there was no answer.
+// Response rebuilds the answer as it was fetched: header fields and the body without transfer coding, with its content
+// coding (see fetch.Decode). resp aliases the document. It fails if there was no answer.
 func (d *Document) Response(resp *page.Response) error {
 	resp.Buffers.Empty()
 	*resp = page.Response{URL: d.URL, RequestRaw: d.Request, Raw: d.Raw, HeadLen: d.HeadLen, Truncated: d.Truncated,
 		Malformed: d.Malformed, Addr: d.Addr, Start: d.Time, Total: d.Took, Buffers: resp.Buffers}
 	if err := fetch.Reread(resp); err != nil {
-		return fmt.Errorf("the document of %s: %w", d.URL, err)
+		return fmt.Errorf("document of %s: %w", d.URL, err)
 	}
 	return nil
 }
 
-// DecodedResponse is Response with the body's content coding undone, as far as it can be.
+// DecodedResponse is like Response, with the body's content coding removed as far as possible.
 func (d *Document) DecodedResponse(resp *page.Response) error {
 	if err := d.Response(resp); err != nil {
 		return err
@@ -156,8 +155,8 @@ func (d *Document) DecodedResponse(resp *page.Response) error {
 	return nil
 }
 
-// validators are what a server is asked by next time: what the answer gives, or, where it only says that what was known
-// still holds, what was known.
+// validators returns the validators for the next conditional request: those of the answer or, if it is a 304, the known
+// ones.
 func (d *Document) validators(was *Known) (etag string, modified time.Time) {
 	var resp page.Response
 	if d.Response(&resp) == nil {
@@ -168,7 +167,7 @@ func (d *Document) validators(was *Known) (etag string, modified time.Time) {
 			modified = at.UTC()
 		}
 	}
-	if d.Unmodified { // whose answer need not repeat them
+	if d.Unmodified { // a 304 need not repeat them
 		etag = cmp.Or(etag, was.ETag)
 		if modified.IsZero() {
 			modified = was.Modified

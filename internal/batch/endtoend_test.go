@@ -20,7 +20,7 @@ import (
 	"kumo/internal/lab/synthweb"
 )
 
-// A world is a made-up web with a place for what is crawled of it.
+// A world is a generated web and a storage location for its crawls.
 type world struct {
 	server *synthweb.Server
 	place  *file.Place
@@ -46,7 +46,7 @@ func text(resp *page.Response, pg *page.Page) (*page.MainText, error) {
 	return &page.MainText{Headline: x.Headline, Text: x.Text}, err
 }
 
-// collection is one that has the whole web.
+// collection returns a collection of the whole web.
 func (w *world) collection(code string) *collection.Collection {
 	c := collection.New()
 	c.Code, c.Directory, c.Seeds, c.Scope, c.Depth = code, "crawler_"+code, w.server.SeedURLs(), "any", 100
@@ -68,7 +68,7 @@ func (w *world) run(t testing.TB, p *batch.Pipeline) {
 	}
 }
 
-// documents are a collection's of a day, by URL.
+// documents returns a collection's Documents of a day, by URL.
 func (w *world) documents(t testing.TB, c *collection.Collection, date string) map[string]*batch.Document {
 	t.Helper()
 	names, err := batch.DayFiles(t.Context(), w.place, c, "doc", date)
@@ -99,7 +99,7 @@ const day1, day2 = "2026-11-21", "2026-11-22"
 func TestEveryReachablePageIsFetchedOncePolitely(t *testing.T) {
 	for _, reducers := range []int{1, 3} {
 		if testing.Short() && reducers == 1 {
-			continue // all that tasks share is shared by three
+			continue // counted by three tasks
 		}
 		t.Run(fmt.Sprint(reducers, " reducers"), func(t *testing.T) {
 			t.Parallel()
@@ -138,7 +138,7 @@ func TestEveryReachablePageIsFetchedOncePolitely(t *testing.T) {
 	}
 }
 
-// wellFormed reads all XML of a day.
+// wellFormed parses all XML files of a day.
 func (w *world) wellFormed(t *testing.T, c *collection.Collection, date string) (pages int) {
 	t.Helper()
 	for _, folder := range []string{"xml", "other"} {
@@ -168,7 +168,7 @@ func (w *world) wellFormed(t *testing.T, c *collection.Collection, date string) 
 	return pages
 }
 
-// hosts is how many hosts were asked for anything.
+// hosts returns the number of hosts that received a request.
 func hosts(log synthweb.Log) int {
 	all := map[string]bool{}
 	for _, r := range log {

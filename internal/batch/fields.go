@@ -20,8 +20,8 @@ import (
 	"kumo/internal/content/parse"
 )
 
-// FieldsFolder has the records that a collection's rules have made of a day's pages, a line each, and the day's
-// [FieldsReport]; tallyFolder, for each page that a rule was for, what was found there and what was missed.
+// FieldsFolder contains the records that a collection's rules extracted from a day's pages, one per line, and the day's
+// [FieldsReport]. tallyFolder contains the fields found and missed on each page that matches a rule.
 const (
 	FieldsFolder     = "fields"
 	FieldsReportName = "report.json"
@@ -29,17 +29,17 @@ const (
 	tallyFolder = "tally"
 )
 
-// maxFieldsBody is how much of a page's body rules read.
+// maxFieldsBody limits how much of a page's body the rules read, in bytes.
 const maxFieldsBody = 8 << 20
 
-// A fieldExtractor makes records of pages by the rules of a collection.
+// A fieldExtractor extracts records from pages by the rules of a collection.
 type fieldExtractor struct {
 	rules   *fields.Rules
 	readers sync.Pool // of *fields.Reader
 	pages   sync.Pool // of *parsing
 }
 
-// newFieldExtractor reads the rules of a collection; nil if it has none.
+// newFieldExtractor parses the rules of a collection; nil if it has none.
 func newFieldExtractor(c *collection.Collection, agent string) (*fieldExtractor, error) {
 	if len(c.FieldRules) == 0 {
 		return nil, nil
@@ -54,14 +54,14 @@ func newFieldExtractor(c *collection.Collection, agent string) (*fieldExtractor,
 	return f, nil
 }
 
-// CheckFields reports what is wrong with the rules of a collection.
+// CheckFields reports problems in the rules of a collection.
 func CheckFields(c *collection.Collection) error {
 	_, err := newFieldExtractor(c, "")
 	return err
 }
 
-// fields emits the records of a page, and what its rules have found and missed. A page for which no rule is costs a
-// comparison of its URL with theirs.
+// fields emits the records of a page, and the fields that its rules found and missed. For pages that match no rule, it
+// only compares their URL with the rules.
 func (m *member) fields(t *Task, d *Document, emit Emit) error {
 	if m.extractor == nil || !d.MetaIndex || d.NoArchive || !fields.Readable(d.Type) || !m.extractor.rules.Matches(d.URL) {
 		return nil
@@ -108,7 +108,7 @@ func (f *fieldExtractor) read(d *Document) (*fields.Result, error) {
 	return &res, nil
 }
 
-// A tally is what rules have found on a page, and missed.
+// A tally lists the fields that rules found and missed on a page.
 type tally struct {
 	URL   string      `json:"url"`
 	Host  string      `json:"host"`
@@ -144,7 +144,7 @@ func talliedPage(url string, res *fields.Result) tally {
 	return t
 }
 
-// result is the page as a [fields.Tally] counts it.
+// result returns the page in the form that [fields.Tally] counts.
 func (t *tally) result() *fields.Result {
 	res := &fields.Result{}
 	for _, r := range t.Rules {
@@ -160,12 +160,12 @@ func (t *tally) result() *fields.Result {
 	return res
 }
 
-// A FieldsReport is what the rules of a collection have come to on a day, by rule and host.
+// A FieldsReport are the results of a collection's rules on a day, by rule and host.
 type FieldsReport struct {
 	Collection string              `json:"collection"`
 	Date       string              `json:"date"`
 	Day        []stats.FieldCounts `json:"day"`
-	SoFar      []stats.FieldCounts `json:"so_far"` // with the days before it, by which a field is found to be gone
+	SoFar      []stats.FieldCounts `json:"so_far"` // includes earlier days, to detect fields that disappeared
 }
 
 // ReadFieldsReport reads a day's report; nil if it has none.
@@ -179,7 +179,7 @@ func ReadFieldsReport(ctx context.Context, p place.Place, c *collection.Collecti
 	return r, err
 }
 
-// writeFields counts what the day's rules have found. It may be done again.
+// writeFields writes the report of a day's extracted fields. It can be repeated.
 func (p *Pipeline) writeFields(ctx context.Context, pt *collectionDay) error {
 	if len(pt.FieldRules) == 0 {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"kumo/internal/batch/seqfile"
 )
 
-// ReadFile goes through the records of a SequenceFile of a place, each valid until the next. An error ends it.
+// ReadFile iterates over the records of a SequenceFile; each is valid until the next. An error ends the iteration.
 func ReadFile(ctx context.Context, p place.Place, name string) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		in, err := seqfile.Open(ctx, p, name, 0, -1)
@@ -32,7 +32,7 @@ func ReadFile(ctx context.Context, p place.Place, name string) iter.Seq2[Record,
 	}
 }
 
-// EachRecord calls do with the records of files of a place, each valid until the next. Errors name the file.
+// EachRecord calls do for each record of some files; each is valid until the next. Errors name the file.
 func EachRecord(ctx context.Context, p place.Place, names []string, do func(r Record) error) error {
 	for _, name := range names {
 		for r, err := range ReadFile(ctx, p, name) {
@@ -50,8 +50,7 @@ func EachRecord(ctx context.Context, p place.Place, names []string, do func(r Re
 	return nil
 }
 
-// WriteFile writes records as a SequenceFile of a place, which appears when all is written. It calls write with what
-// takes them.
+// WriteFile writes a SequenceFile, which appears when it is complete. write receives the function that adds records.
 func WriteFile(ctx context.Context, p place.Place, name string, write func(Emit) error) error {
 	w, err := p.Create(ctx, name)
 	if err != nil {
@@ -72,7 +71,7 @@ func WriteFile(ctx context.Context, p place.Place, name string, write func(Emit)
 	return w.Close()
 }
 
-// ListFiles are the names of the files in a folder of a place and those below it, relative to the place, in order.
+// ListFiles returns the names of the files in a folder and below it, relative to the storage location, sorted.
 func ListFiles(ctx context.Context, p place.Place, dir string) (all []string, err error) {
 	err = place.Walk(ctx, p, dir, func(name string, _ place.Info) error {
 		all = append(all, name)
@@ -81,7 +80,7 @@ func ListFiles(ctx context.Context, p place.Place, dir string) (all []string, er
 	return all, err
 }
 
-// ReadJSON reads a file of a place. One that is not as it was written is [ErrDamaged].
+// ReadJSON reads a JSON file. If it cannot be decoded, the error is [ErrDamaged].
 func ReadJSON(ctx context.Context, p place.Place, name string, to any) error {
 	data, err := place.ReadFile(ctx, p, name)
 	if err != nil {
@@ -93,7 +92,7 @@ func ReadJSON(ctx context.Context, p place.Place, name string, to any) error {
 	return nil
 }
 
-// writeJSON writes a file of a place, for people, too.
+// writeJSON writes an indented JSON file.
 func writeJSON(ctx context.Context, p place.Place, name string, v any) error {
 	data, err := json.MarshalIndent(v, "", " ")
 	if err != nil {
@@ -102,20 +101,19 @@ func writeJSON(ctx context.Context, p place.Place, name string, v any) error {
 	return place.WriteFile(ctx, p, name, append(data, '\n'))
 }
 
-// EachLine calls do with the lines of a file of a place, each with its end and valid until the next. Errors name the
-// file.
+// EachLine calls do for each line of a file, with its line end; each is valid until the next. Errors name the file.
 func EachLine(ctx context.Context, p place.Place, name string, do func(line []byte) error) error {
 	src, err := p.Open(ctx, name, 0, -1)
 	if err != nil {
 		return err
 	}
-	defer src.Close() // it is only read
+	defer src.Close() // opened for reading only
 	for in := bufio.NewReaderSize(src, 64<<10); ; {
 		line, err := in.ReadBytes('\n')
 		if errors.Is(err, io.EOF) && len(bytes.TrimSpace(line)) == 0 {
 			return ctx.Err()
 		}
-		if err == nil || errors.Is(err, io.EOF) { // a line that was cut cannot be parsed
+		if err == nil || errors.Is(err, io.EOF) { // a truncated line cannot be parsed
 			err = ctx.Err()
 		}
 		if err == nil {
@@ -127,7 +125,7 @@ func EachLine(ctx context.Context, p place.Place, name string, do func(line []by
 	}
 }
 
-// parseLine reads a line of JSON.
+// parseLine decodes a line of JSON.
 func parseLine(line []byte, to any) error {
 	if err := json.Unmarshal(line, to); err != nil {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)

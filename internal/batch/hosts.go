@@ -12,7 +12,7 @@ import (
 
 // hosts guards the interval between the pages of each host.
 //
-// Invariant: a host's delay in the frontier is at least the longest interval of the collections that want its URLs.
+// Invariant: a host's delay in the frontier is at least the longest interval of the collections that request its URLs.
 type hosts struct {
 	frontier  *frontier.Frontier
 	rules     *robots.Cache
@@ -20,8 +20,8 @@ type hosts struct {
 	intervals map[string]time.Duration
 }
 
-// push enqueues an item at its host, with the least interval that the host's pages must have. A new host owes a whole
-// interval: the round before may have sent it a request just now.
+// push enqueues an item at its host, with the minimum interval for the host's pages. A new host waits a whole interval
+// first, because the previous round may just have sent it a request.
 func (hs *hosts) push(u weburl.URL, it item.Item, interval time.Duration) {
 	key := u.Host()
 	it.Rank = it.Depth
@@ -45,7 +45,7 @@ func (hs *hosts) push(u weburl.URL, it item.Item, interval time.Duration) {
 	hs.frontier.Push(key, it)
 }
 
-// interval returns a host's interval; 0 if no collection wants its URLs.
+// interval returns a host's interval; 0 if no collection requests its URLs.
 func (hs *hosts) interval(host string) time.Duration {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()

@@ -21,28 +21,28 @@ import (
 	"kumo/internal/state/store/xml"
 )
 
-// Beside a day's XML lie these. Tasks write an index of their own each, of which the pipeline makes one.
+// Files beside a day's XML. Each task writes its own index; the pipeline merges them.
 const (
-	IndexName  = "index.jsonl" // an [Entry] a line, in the order of URLs' bytes
-	SitesName  = "sites.jsonl" // a [Site] a line, in the order of names
+	IndexName  = "index.jsonl" // one [Entry] per line, sorted by URL
+	SitesName  = "sites.jsonl" // one [Site] per line, sorted by name
 	CountsName = "counts.json" // [Counts]
 
 	indexPrefix = "index-" // index-00012.jsonl, of part-00012.xml
 )
 
-// An Entry says where the XML record of a page lies: Length bytes from Offset in the file Part of the day's folder.
+// An Entry is the position of a page's XML record: Length bytes from Offset in the file Part of the day's folder.
 type Entry struct {
 	URL      string    `json:"url"`
 	Fetched  time.Time `json:"fetched"`
 	Language string    `json:"language,omitempty"`
 	Encoding string    `json:"encoding,omitempty"`
-	Headline string    `json:"headline,omitempty"` // its beginning
+	Headline string    `json:"headline,omitempty"` // beginning of the headline
 	Part     string    `json:"part"`
 	Offset   int64     `json:"offset"`
 	Length   int64     `json:"length"`
 }
 
-// maxHeadline is how many bytes of a headline an index has.
+// maxHeadline limits the bytes of a headline in an index.
 const maxHeadline = 200
 
 // appendLine appends the entry as a line.
@@ -63,18 +63,18 @@ func (e *Entry) appendLine(b []byte) []byte {
 	return append(b, "}\n"...)
 }
 
-// ParseEntry reads a line of an index.
+// ParseEntry parses a line of an index.
 func ParseEntry(line []byte) (e Entry, err error) {
 	if err := parseLine(line, &e); err != nil {
-		return e, fmt.Errorf("a line of an index: %w", err)
+		return e, fmt.Errorf("line of an index: %w", err)
 	}
 	if e.URL == "" || e.Part == "" || strings.ContainsAny(e.Part, "/\\") || e.Offset < 0 || e.Length <= 0 {
-		return e, fmt.Errorf("a line of an index: %w", ErrDamaged)
+		return e, fmt.Errorf("line of an index: %w", ErrDamaged)
 	}
 	return e, nil
 }
 
-// entryOf is the entry of an XML record's line, but for where it lies.
+// entryOf returns the entry of an XML record's line, without its position.
 func entryOf(line []byte) (e Entry, err error) {
 	r, err := xml.Parse(line)
 	if err != nil {
@@ -85,19 +85,19 @@ func entryOf(line []byte) (e Entry, err error) {
 		Headline: strings.ToValidUTF8(head[:min(len(head), maxHeadline)], ""), Length: int64(len(line))}, nil
 }
 
-// A Site is a registered domain with its pages of a day.
+// A Site is a registered domain with the number of its pages on a day.
 type Site struct {
 	Site  string `json:"site"`
 	Pages int    `json:"pages"`
 }
 
-// ParseSite reads a line of sites.
+// ParseSite parses a line of sites.jsonl.
 func ParseSite(line []byte) (s Site, err error) {
 	err = parseLine(line, &s)
 	return s, err
 }
 
-// siteOf is the site of a URL.
+// siteOf returns the site of a URL.
 func siteOf(url string) string {
 	u, err := weburl.Parse(url)
 	if err != nil {
@@ -106,9 +106,9 @@ func siteOf(url string) string {
 	return weburl.Domain(u.Hostname())
 }
 
-// writeIndexes makes one index of those of the parts in a day's folders xml/ and other/, and puts the schema beside the
-// days. Parts' own indexes stay until the day is done, so that it may be ended anywhere and done again. It returns how
-// many sites the pages in the collection's language are of.
+// writeIndexes merges the parts' indexes in a day's folders xml/ and other/, and writes the schema beside the days. The
+// parts' indexes stay until the day is done, so that it can be interrupted and repeated. It returns the number of sites
+// with pages in the collection's language.
 func (p *Pipeline) writeIndexes(ctx context.Context, pt *collectionDay) (sites int, err error) {
 	for _, folder := range []string{folders[KindPage], folders[KindOther]} {
 		dir := DayFolder(pt.Collection, folder, p.Date)
@@ -137,7 +137,7 @@ func (p *Pipeline) writeIndexes(ctx context.Context, pt *collectionDay) (sites i
 	return sites, nil
 }
 
-// indexParts are the indexes of parts in a folder.
+// indexParts returns the names of the parts' indexes in a folder.
 func indexParts(ctx context.Context, p place.Place, dir string) (names []string, err error) {
 	infos, err := p.List(ctx, dir)
 	for _, i := range infos {
@@ -148,7 +148,7 @@ func indexParts(ctx context.Context, p place.Place, dir string) (names []string,
 	return names, err
 }
 
-// removeIndexParts removes the indexes of which one was made.
+// removeIndexParts removes the parts' indexes after they were merged.
 func (p *Pipeline) removeIndexParts(ctx context.Context, pt *collectionDay) error {
 	for _, folder := range []string{folders[KindPage], folders[KindOther]} {
 		names, err := indexParts(ctx, p.Place, DayFolder(pt.Collection, folder, p.Date))
@@ -164,7 +164,7 @@ func (p *Pipeline) removeIndexParts(ctx context.Context, pt *collectionDay) erro
 	return nil
 }
 
-// writeSchema puts the schema into a folder, if it is not there.
+// writeSchema writes the schema to a folder unless it exists.
 func writeSchema(ctx context.Context, p place.Place, dir string) error {
 	name := path.Join(dir, xml.SchemaName)
 	if _, err := p.Stat(ctx, name); !errors.Is(err, fs.ErrNotExist) {
@@ -182,7 +182,7 @@ func writeSites(ctx context.Context, p place.Place, name string, pages map[strin
 	return place.WriteFile(ctx, p, name, b)
 }
 
-// mergeIndex makes one index of several, each of which is in order, and returns how many pages sites have.
+// mergeIndex merges sorted indexes and returns the number of pages per site.
 func mergeIndex(ctx context.Context, p place.Place, parts []string, name string) (pages map[string]int, err error) {
 	var all []extsort.Records
 	for _, part := range parts {
@@ -190,7 +190,7 @@ func mergeIndex(ctx context.Context, p place.Place, parts []string, name string)
 		if err != nil {
 			return nil, err
 		}
-		defer src.Close() // it is only read
+		defer src.Close() // opened for reading only
 		all = append(all, &indexReader{name: part, in: bufio.NewReaderSize(src, 64<<10)})
 	}
 	w, err := p.Create(ctx, name)
@@ -211,11 +211,11 @@ func mergeIndex(ctx context.Context, p place.Place, parts []string, name string)
 	return pages, w.Close()
 }
 
-// An indexReader reads the index of a part, by URLs.
+// An indexReader reads the entries of a part's index and checks their order.
 type indexReader struct {
 	name string
 	in   *bufio.Reader
-	last string // URL
+	last string // last URL
 }
 
 func (r *indexReader) Next() (url, line []byte, err error) {
@@ -223,14 +223,14 @@ func (r *indexReader) Next() (url, line []byte, err error) {
 		if len(line) == 0 {
 			return nil, nil, err
 		}
-		err = fmt.Errorf("its last line is cut short: %w", ErrDamaged) // io.EOF would be its end
+		err = fmt.Errorf("the last line is truncated: %w", ErrDamaged) // io.EOF would mean a regular end
 	}
 	var e Entry
 	if err == nil {
 		e, err = ParseEntry(line)
 	}
 	if err == nil && e.URL < r.last {
-		err = fmt.Errorf("%q behind %q: %w", e.URL, r.last, ErrDamaged)
+		err = fmt.Errorf("%q after %q: %w", e.URL, r.last, ErrDamaged)
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", r.name, err)
@@ -239,10 +239,10 @@ func (r *indexReader) Next() (url, line []byte, err error) {
 	return []byte(e.URL), line, nil
 }
 
-// probeSize is how many bytes of an index are read at once to find a line.
+// probeSize is the number of bytes that are read at once to find a line of an index.
 const probeSize = 16 << 10
 
-// FindEntry finds the entry of a URL in an index, by halving it; fs.ErrNotExist if there is none.
+// FindEntry finds the entry of a URL in an index by binary search. The error is fs.ErrNotExist if there is none.
 func FindEntry(ctx context.Context, p place.Place, name, url string) (*Entry, error) {
 	info, err := p.Stat(ctx, name)
 	if err != nil {
@@ -266,7 +266,7 @@ func FindEntry(ctx context.Context, p place.Place, name, url string) (*Entry, er
 	if err != nil {
 		return nil, err
 	}
-	defer r.Close() // it is only read
+	defer r.Close() // opened for reading only
 	for in := bufio.NewReader(r); ; {
 		line, err := in.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
@@ -287,13 +287,13 @@ func FindEntry(ctx context.Context, p place.Place, name, url string) (*Entry, er
 	}
 }
 
-// entryAfter is the first entry whose line begins behind at, and where; nil if there is none before end.
+// entryAfter returns the first entry whose line begins after at, and its position; nil if there is none before end.
 func entryAfter(ctx context.Context, p place.Place, name string, at, end int64) (begin int64, e *Entry, err error) {
 	r, err := p.Open(ctx, name, at, end-at)
 	if err != nil {
 		return 0, nil, err
 	}
-	defer r.Close() // it is only read
+	defer r.Close() // opened for reading only
 	in := bufio.NewReaderSize(r, 4<<10)
 	var line []byte
 	skipped, err := in.ReadBytes('\n')

@@ -19,7 +19,7 @@ import (
 	"kumo/internal/state/store/xml"
 )
 
-// xmlSink is a sink of XML records.
+// xmlSink returns a sink for XML records.
 func xmlSink(t *testing.T, p place.Place, part int) *Sink {
 	t.Helper()
 	job := &Job{Name: "xml", Route: func([]byte, []byte) Route { return Route{Folder: "xml", Format: XML} }}
@@ -114,7 +114,7 @@ func recordAt(ctx context.Context, t *testing.T, p place.Place, e *Entry) xml.Re
 	return r
 }
 
-// A task may get several files one after the other, each in the order of its keys.
+// A task may read several files one after the other, each sorted by key.
 func TestEachPartIsInOrder(t *testing.T) {
 	p, err := file.Open(t.TempDir(), vfs.OS)
 	if err != nil {

@@ -8,26 +8,26 @@ import (
 	"kumo/internal/base/page"
 )
 
-// An InURL is a URL to be fetched in a round.
+// An InURL is a URL to fetch in a round.
 type InURL struct {
 	Collection, URL string // the key; the URL is canonical
 
 	Depth     int // hops from a seed
-	Redirects int // in a row that led here
+	Redirects int // consecutive redirects that led here
 	Seed      bool
-	From      string // the page that named it, or the URL that redirects here; "" for a seed
+	From      string // page with the link, or URL that redirects here; "" for a seed
 	// Robots is the origin ("https://example.com") whose robots.txt redirects to this URL; "" for an ordinary one.
 	Robots string
 
-	// Known says that it was fetched on an earlier day, and what is had of that.
+	// Known reports whether it was fetched on an earlier day; the fields below are from then.
 	Known    bool
-	Due      bool // its time has come again; a known URL that is not due is fetched only as a seed
+	Due      bool // time for a recrawl; a known URL that is not due is fetched only as a seed
 	ETag     string
 	Modified time.Time // Last-Modified
 	Digest   page.Digest
 }
 
-// Key is the record's key.
+// Key returns the record's key.
 func (in *InURL) Key() []byte { return Key(in.Collection, in.URL) }
 
 // Append appends the record's value.
@@ -46,7 +46,7 @@ func (in *InURL) Append(b []byte) []byte {
 	return w
 }
 
-// ReadInURL reads a record.
+// ReadInURL decodes a record.
 func ReadInURL(key, value []byte) (in InURL, err error) {
 	r, err := openRecord(key, value, KindInURL, &in.Collection, &in.URL)
 	if err != nil {
@@ -62,11 +62,11 @@ func ReadInURL(key, value []byte) (in InURL, err error) {
 	return in, checkRead(r, KindInURL)
 }
 
-// count is a number that no sound record has larger.
+// count limits a decoded number to what valid records contain.
 func count(n uint64) int { return int(min(n, 1<<30)) }
 
-// merge takes into the record what another one of the same URL says: the nearer to a seed counts, and what is known
-// from whichever knows it. It comes to the same in whatever order records are merged.
+// merge merges another record of the same URL. The one nearer to a seed wins; the known state is taken from either. The
+// result does not depend on the order of merging.
 func (in *InURL) merge(o *InURL) {
 	known := in
 	if o.Known && (!in.Known || bytes.Compare(o.Digest[:], in.Digest[:]) < 0) {

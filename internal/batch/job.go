@@ -7,61 +7,64 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// A Record is what jobs read and write. What a value is of, its first byte says, see [Kind].
+// A Record is the input and output of jobs. The first byte of Value is its [Kind].
 type Record struct{ Key, Value []byte }
 
-// Emit takes a record. Key and value are the caller's again when it returns. It is called by one goroutine at a time.
+// Emit adds a record to the output. The caller may reuse key and value afterwards. Emit is called by one goroutine at a
+// time.
 type Emit func(key, value []byte) error
 
-// Groups are the keys of a task's partition in the order of their bytes, each with its values. Keys and values are
-// valid until the next one; values that are not asked for are passed over. Where reading fails, they end early, and the
-// runner fails the task whatever its function returns.
+// Groups iterates over the keys of a task's partition, sorted as bytes, each with its values. Keys and values are valid
+// until the next one; values that are not read are skipped. If reading fails, the iteration ends early, and the runner
+// fails the task whatever its function returns.
 type Groups = iter.Seq2[[]byte, iter.Seq[[]byte]]
 
-// A Job is what is done with records. Its functions are pure but for what a crawl fetches: they may be run again for
-// the same input, in any process and in any order, and what failed runs emitted is dropped. Several tasks of a job may
-// call them at once.
+// A Job defines how records are processed. Except for the pages that a crawl fetches, its functions are pure: they may
+// run again for the same input, in any process and order, and the output of failed runs is dropped. Several tasks of a
+// job may call them concurrently.
 type Job struct {
 	Name string
 
-	// Map takes one record of the input.
+	// Map processes one input record.
 	Map func(ctx context.Context, t *Task, r Record, emit Emit) error
-	// Combine makes fewer of a key's values before they are sent to a reducer, any number of times, or never. nil: all
-	// are sent.
+	// Combine reduces the values of a key before they are sent to a reducer. It is called any number of times, or
+	// never. If nil, all values are sent.
 	Combine func(key []byte, values iter.Seq[[]byte], emit func(value []byte) error) error
-	// Partition says which of n reducers has a key. nil: by [HashPartition].
+	// Partition returns which of n reducers processes a key. If nil, [HashPartition] is used.
 	Partition func(key []byte, n int) int
-	// Reduce takes a whole partition. Values of a key come in no particular order. nil: what Map emits is the output.
+	// Reduce processes a whole partition. The values of a key have no particular order. If nil, the output of Map is
+	// the job's output.
 	Reduce func(ctx context.Context, t *Task, groups Groups, emit Emit) error
 
-	// Route says where in the output a record lies. nil: in the folder "out", as a record.
+	// Route returns where in the output a record is written. If nil, it is the folder "out", in a SequenceFile.
 	Route func(key, value []byte) Route
 
-	// WaitsForServers says that reducers mostly wait, for servers: a runner on one machine runs all of them at once.
+	// WaitsForServers reports whether reducers mostly wait for servers. A runner on one machine then runs all of them
+	// at once.
 	WaitsForServers bool
 }
 
-// A Route is where a record lies: in a folder below the job's output, in a file of some form. All records of a folder
-// have the same form.
+// A Route is a folder below the job's output, and the format of its files. All records of a folder have the same
+// format.
 type Route struct {
 	Folder string // "crawler_de/doc"
 	Format Format
 }
 
-// A Form is how a file holds records.
+// A Format is the format of an output file.
 type Format uint8
 
-// The forms.
+// The formats.
 const (
-	Sequence Format = iota // a SequenceFile of BytesWritables, part-00000
-	XML                    // an XML document of the values without their first byte, part-00000.xml
-	Lines                  // the values without their first byte, each with its line end, part-00000.jsonl
+	Sequence Format = iota // SequenceFile of BytesWritables, part-00000
+	XML                    // XML document of the values without their first byte, part-00000.xml
+	Lines                  // values without their first byte, including their line ends, part-00000.jsonl
 )
 
 // Reduces reports whether the job has reducers.
 func (j *Job) Reduces() bool { return j.Reduce != nil }
 
-// PartitionOf is the reducer, of n, that has a key.
+// PartitionOf returns which of n reducers processes a key.
 func (j *Job) PartitionOf(key []byte, n int) int {
 	switch {
 	case n <= 1:
@@ -72,7 +75,7 @@ func (j *Job) PartitionOf(key []byte, n int) int {
 	return j.Partition(key, n)
 }
 
-// RouteOf is where a record lies.
+// RouteOf returns where a record is written.
 func (j *Job) RouteOf(key, value []byte) Route {
 	if j.Route == nil {
 		return Route{Folder: "out"}
@@ -80,10 +83,10 @@ func (j *Job) RouteOf(key, value []byte) Route {
 	return j.Route(key, value)
 }
 
-// HashPartition is one of n partitions by the hash of a key's bytes. It is the same in every process.
+// HashPartition returns one of n partitions by the hash of a key. The result is the same in every process.
 func HashPartition(key []byte, n int) int { return int(xxhash.Sum64(key) % uint64(n)) }
 
-// EachKey is a Reduce of a function for each key.
+// EachKey converts a function for single keys into a Reduce function.
 func EachKey(f func(ctx context.Context, t *Task, key []byte, values iter.Seq[[]byte],
 	emit Emit) error) func(context.Context,
 	*Task, Groups, Emit) error {

@@ -8,25 +8,25 @@ import (
 	"kumo/internal/content/policy"
 )
 
-// Known is what is known of a URL from the days before, for the next one: whether it is due, and what to ask its
-// server.
+// Known is the state of a URL after the days so far. The next day uses it for the recrawl time and conditional
+// requests.
 type Known struct {
 	Collection, URL string // the key
 
 	Depth   int
 	Seed    bool
-	First   time.Time // when it was fetched first
+	First   time.Time // time of the first fetch
 	Visits  policy.Visits
-	Status  int // of the last answer that said something of the page
-	Changes int // visits that found another page
+	Status  int // last answer that concerned the page
+	Changes int // visits that found a changed page
 
-	Digest   page.Digest // of the last page
+	Digest   page.Digest // of the last version
 	ETag     string
 	Modified time.Time // Last-Modified
-	Stored   Stored    // of the last page
+	Stored   Stored    // of the last version
 }
 
-// Key is the record's key.
+// Key returns the record's key.
 func (k *Known) Key() []byte { return Key(k.Collection, k.URL) }
 
 // Append appends the record's value.
@@ -48,7 +48,7 @@ func (k *Known) Append(b []byte) []byte {
 	return w
 }
 
-// ReadKnown reads a record.
+// ReadKnown decodes a record.
 func ReadKnown(key, value []byte) (k Known, err error) {
 	r, err := openRecord(key, value, KindKnown, &k.Collection, &k.URL)
 	if err != nil {
@@ -65,10 +65,11 @@ func ReadKnown(key, value []byte) (k Known, err error) {
 	return k, checkRead(r, KindKnown)
 }
 
-// Stored names the Document of a URL that has the body of what later ones found unchanged. The zero value names none.
+// Stored identifies the Document that contains a URL's body while later visits find it unchanged. The zero value
+// identifies none.
 type Stored struct {
-	Time time.Time // the Document's
-	// Chunked is the SHA-1 of its body with its chunks; zero if it came without.
+	Time time.Time // time of the Document
+	// Chunked is the SHA-1 of its body with chunks; zero if it was not chunked.
 	Chunked page.Digest
 }
 
@@ -81,25 +82,25 @@ func getStored(r *varint.Reader) Stored {
 	return Stored{Time: getTime(r), Chunked: getArray[page.Digest](r)}
 }
 
-// sharedCode is the code of what is of no collection's.
+// sharedCode is the code of records that belong to no single collection.
 const sharedCode = "-"
 
-// RobotsRecord are what an origin's robots.txt answered, kept for the rest of the day. The key is the origin.
+// A RobotsRecord is the robots.txt answer of an origin, used for the rest of the day. The key is the origin.
 type RobotsRecord struct {
 	Origin string // "https://example.com"
 
 	Time   time.Time
 	Status int    // 0: no answer
 	Body   []byte // decoded
-	// RedirectTo is where the robots.txt redirects to, if that is a host of another task: it is asked for in the next round,
-	// and gives another record. "" if this is the answer.
+	// RedirectTo is the redirect target if its host belongs to another task. It is then requested in the next round,
+	// which writes another record. "" if this is the final answer.
 	RedirectTo string
-	// Exchange is the request and what was answered, as a Document of no collection, whose URL is not the origin's own
-	// where another one has redirected to it. It has neither URL nor Raw where there was no answer.
+	// Exchange contains the request and the answer, as a Document without collection. After a redirect, its URL is not
+	// the origin's own. Without an answer, it has neither URL nor Raw.
 	Exchange Document
 }
 
-// Key is the record's key.
+// Key returns the record's key.
 func (r *RobotsRecord) Key() []byte { return []byte(r.Origin) }
 
 // Append appends the record's value.
@@ -116,7 +117,7 @@ func (r *RobotsRecord) Append(b []byte) []byte {
 	return w
 }
 
-// ReadRobotsRecord reads a record. Body and Exchange are parts of value.
+// ReadRobotsRecord decodes a record. Body and Exchange alias value.
 func ReadRobotsRecord(key, value []byte) (rules RobotsRecord, err error) {
 	r, err := openValue(value, KindRobots)
 	if err != nil {

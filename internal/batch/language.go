@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	minStretch   = 120    // bytes of text whose language is told at once: enough to tell it
-	maxStretch   = 1 << 9 // of a paragraph, which is longer: all of it is looked at
-	maxStretches = 64     // of a page, at most
+	minStretch   = 120    // bytes of text that suffice to detect a language
+	maxStretch   = 1 << 9 // bytes of a paragraph; longer ones are split
+	maxStretches = 64     // maximum per page
 )
 
 const (
-	minText         = 100 // bytes of a main text that tell more than what else is on the page
-	guessConfidence = 0.5 // the confidence of what few words, or a declaration, say
+	minText         = 100 // bytes of main text that are more reliable than the rest of the page
+	guessConfidence = 0.5 // confidence of few words, or of a declared language
 )
 
-// pageLanguage is languageOf a page's main text. Where that is short or in no known language, it is what first words
-// and declaration say, which is a guess; "" is a page without words enough for one.
+// pageLanguage returns languageOf of a page's main text. If that is short or its language unknown, the result is a
+// guess from the first words or the declared language. It is "" if the page has too few words.
 func pageLanguage(text, first string) (language string, share, confidence float32) {
 	language, share, confidence = languageOf(text)
 	switch known := first != "" && first != lang.Other; {
@@ -35,8 +35,8 @@ func pageLanguage(text, first string) (language string, share, confidence float3
 	return language, share, confidence
 }
 
-// languageOf is the language that most of a text is in, which share of the text that is, and how sure it is. A text is
-// judged by stretches of whole paragraphs, so that a page in two languages has both counted. "" is a text without
+// languageOf returns the language of most of a text, its share of the text, and the confidence. Whole paragraphs are
+// detected one after the other, so that both languages of a bilingual page count. The result is "" for a text without
 // letters.
 func languageOf(text string) (language string, share, confidence float32) {
 	sizes, sure := map[string]int{}, map[string]float64{}
@@ -64,7 +64,7 @@ func languageOf(text string) (language string, share, confidence float32) {
 	return language, float32(most) / float32(all), float32(sure[language] / float64(most))
 }
 
-// cutStretch cuts a stretch off a text: paragraphs until there is enough, or a part of a long one.
+// cutStretch splits a part off a text: several short paragraphs, or a piece of a long one.
 func cutStretch(text string) (part, rest string) {
 	end := 0
 	for end < minStretch && end < len(text) {
@@ -85,15 +85,15 @@ func cutStretch(text string) (part, rest string) {
 	return text[:end], text[end:]
 }
 
-// shingle is how many letters in a row are a feature of a text: few enough for languages without spaces.
+// shingle is the number of consecutive letters in a feature, small enough for languages without spaces.
 const shingle = 6
 
-// simhash is a fingerprint of 64 bits: those of texts that are alike differ in few (Charikar, STOC 2002). Its features
-// are runs of letters, whatever their case and whatever stands between them.
+// simhash returns a fingerprint of 64 bits; similar texts differ in few bits (Charikar, STOC 2002). Features are runs
+// of letters, ignoring case and the characters between them.
 func simhash(text string) uint64 {
 	var votes votes
 	var window [shingle * utf8.UTFMax]byte // the last letters, as bytes
-	var sizes [shingle]int                 // of each of them
+	var sizes [shingle]int                 // of each letter
 	end, n := 0, 0
 	lower := lowerTable()
 	for _, r := range text {
@@ -119,7 +119,7 @@ func simhash(text string) uint64 {
 	return votes.majority()
 }
 
-// lowerLetter is a letter or digit in lower case; 0 for what is neither.
+// lowerLetter returns a letter or digit in lower case; 0 for other characters.
 func lowerLetter(r rune) rune {
 	if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
 		return 0
@@ -127,7 +127,7 @@ func lowerLetter(r rune) rune {
 	return unicode.ToLower(r)
 }
 
-// lowerTable is lowerLetter of the basic plane, to whose letters nothing else is lower case.
+// lowerTable contains lowerLetter of the basic plane. No letter outside has a lower case in it.
 var lowerTable = sync.OnceValue(func() *[1 << 16]uint16 {
 	var all [1 << 16]uint16
 	for r := range all {
@@ -136,12 +136,12 @@ var lowerTable = sync.OnceValue(func() *[1 << 16]uint16 {
 	return &all
 })
 
-// votes count, for each of 64 bits, in how many hashes it is set. Eight bits are counted at once, in the bytes of a
-// number, which are emptied into sums before they overflow.
+// votes counts, for each of 64 bits, the hashes in which it is set. The bytes of a number count eight bits at once;
+// they are added to sums before they overflow.
 type votes struct {
 	bytes [8]uint64 // byte j of number i counts bit 8j+i
 	sums  [64]uint32
-	n     uint32 // hashes
+	n     uint32 // number of hashes
 }
 
 func (v *votes) add(hash uint64) {
@@ -162,7 +162,7 @@ func (v *votes) empty() {
 	}
 }
 
-// majority has the bits that are set in more than half of the hashes.
+// majority returns the bits that are set in more than half of the hashes.
 func (v *votes) majority() (sum uint64) {
 	v.empty()
 	for i, set := range v.sums {
@@ -173,7 +173,7 @@ func (v *votes) majority() (sum uint64) {
 	return sum
 }
 
-// fnv1a is the hash FNV-1a of 64 bits, for bytes too few to be worth a hash.Hash.
+// fnv1a is the 64-bit FNV-1a hash; a hash.Hash would be slow for a few bytes.
 func fnv1a(b []byte) uint64 {
 	h := uint64(14695981039346656037)
 	for _, c := range b {
@@ -182,7 +182,7 @@ func fnv1a(b []byte) uint64 {
 	return h
 }
 
-// mix spreads what little of FNV's high bits short inputs reach.
+// mix spreads the entropy of short inputs over FNV's high bits.
 func mix(h uint64) uint64 {
 	h ^= h >> 33
 	h *= 0xff51afd7ed558ccd
@@ -190,5 +190,5 @@ func mix(h uint64) uint64 {
 	return h * 0xc4ceb9fe1a85ec53
 }
 
-// Differ is how many bits of two simhashes differ.
+// Differ returns the number of bits in which two simhashes differ.
 func Differ(a, b uint64) int { return bits.OnesCount64(a ^ b) }

@@ -88,7 +88,7 @@ func TestTextsThatAreAlikeHaveSimhashesThatAreNear(t *testing.T) {
 	}
 }
 
-// Simhashes are kept from day to day, so they must not change.
+// Simhashes are stored, so they must not change.
 func TestASimhashIsWhatItsDefinitionSays(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -17,23 +17,23 @@ import (
 	"kumo/internal/lab/testmain"
 )
 
-// How many pages in 27 languages are crawled, in .ci/long and elsewhere; KUMO_TEST_BABEL_PAGES says another number, for a
-// finer figure.
+// Number of pages to crawl in 27 languages, in .ci/long and elsewhere. KUMO_TEST_BABEL_PAGES overrides it for more
+// precise results.
 const (
 	babelPages = 1100
 	babelShort = 270
 )
 
-// An outcome counts what was found of a language's pages.
+// An outcome counts results for a language's pages.
 type outcome struct {
-	pages, right, kept int // that have a main text; kept: as the collection of that language would
-	bare, told         int // that have none, and those of them whose language was told right or not at all
-	silent, read       int // that do not declare their charset, and those of them whose text came out right
+	pages, right, kept int // with main text; kept: accepted by a collection of that language
+	bare, told         int // without main text; told: language detected correctly or not at all
+	silent, read       int // without declared charset; read: decoded correctly
 	wrong              map[string]int
 }
 
-// The languages and charsets of a web are told by who crawls it: of a page with a main text nearly always, of the few
-// words on one without mostly. A charset that is declared must be right.
+// A crawl detects the language of nearly all pages with a main text, and of most pages with few words. A declared
+// charset must be decoded correctly.
 func TestLanguagesAndCharsetsAreTold(t *testing.T) {
 	pages, err := strconv.Atoi(os.Getenv("KUMO_TEST_BABEL_PAGES"))
 	if err != nil {

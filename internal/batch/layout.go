@@ -11,34 +11,34 @@ import (
 	"kumo/internal/batch/collection"
 )
 
-// Where things lie in a place, DIR being a collection's directory:
+// Files in a storage location; DIR is a collection's directory:
 //
-//	DIR/in/DATE/round-00/part-00000     URLs to be fetched: InURL
-//	DIR/moved/DATE/round-00/part-00000  where seeds redirect to: Move
-//	DIR/wait/DATE/round-00/…            those that the round has left for the next
-//	DIR/doc/DATE/round-00/…             what the round fetched: Document; until the day is merged
-//	DIR/doc/DATE/part-00000             the day's, each URL once
-//	DIR/out/DATE/round-00/…             where that leads to: OutLinks
-//	DIR/known/DATE/part-00000           what is known after the day: Known
+//	DIR/in/DATE/round-00/part-00000     URLs to fetch: InURL
+//	DIR/moved/DATE/round-00/part-00000  redirects of seeds: Move
+//	DIR/wait/DATE/round-00/…            URLs deferred to the next round
+//	DIR/doc/DATE/round-00/…             results of the round: Document; until the day is merged
+//	DIR/doc/DATE/part-00000             results of the day, one per URL
+//	DIR/out/DATE/round-00/…             their links: OutLinks
+//	DIR/known/DATE/part-00000           state of all URLs after the day: Known
 //	DIR/xml/DATE/part-00000.xml         the day's pages in the collection's language, with counts.json,
 //	                                    index.jsonl and sites.jsonl; the schema is in DIR/xml
-//	DIR/other/DATE/part-00000.xml       those in others, with index.jsonl
-//	DIR/fields/DATE/part-00000.jsonl    records of pages by the collection's rules, with report.json
-//	DIR/tally/DATE/part-00000.jsonl     what those rules have found on each page, and missed
-//	DIR/state/DATE.json                 how far the day is: State
-//	DIR/state/DATE.settings.json        the collection as the day was run last
-//	robots/DATE/…                       what robots.txt files answered: Rules
-//	work/…                              output of a job that is not whole
+//	DIR/other/DATE/part-00000.xml       pages in other languages, with index.jsonl
+//	DIR/fields/DATE/part-00000.jsonl    records extracted by the collection's rules, with report.json
+//	DIR/tally/DATE/part-00000.jsonl     fields that the rules found and missed on each page
+//	DIR/state/DATE.json                 progress of the day: State
+//	DIR/state/DATE.settings.json        the collection in the day's last run
+//	robots/DATE/…                       robots.txt answers: RobotsRecord
+//	work/…                              unfinished output of jobs
 
-// WorkFolder is the folder of a place where jobs write.
+// WorkFolder is the folder in a storage location to which jobs write.
 const WorkFolder = "work"
 
-// DayFolder is a collection's folder of a day and a kind of record: "in", "doc", "out", "known", "xml", "other".
+// DayFolder returns a collection's folder of a day and a kind of record: "in", "doc", "out", "known", "xml", "other".
 func DayFolder(c *collection.Collection, folder, date string) string {
 	return path.Join(c.Directory, folder, date)
 }
 
-// RoundFolder is the same of a round.
+// RoundFolder returns the folder of a round in a DayFolder.
 func RoundFolder(c *collection.Collection, folder, date string, round int) string {
 	return path.Join(DayFolder(c, folder, date), roundName(round))
 }
@@ -47,15 +47,15 @@ const roundPrefix = "round-"
 
 func roundName(round int) string { return fmt.Sprintf("%s%02d", roundPrefix, round) }
 
-// CheckDate reports what is wrong with a date.
+// CheckDate checks the form of a date.
 func CheckDate(date string) error {
 	if t, err := time.Parse(dateFormat, date); err != nil || t.Format(dateFormat) != date {
-		return fmt.Errorf("%q is no date: write 2026-11-21", date)
+		return fmt.Errorf("%q is not a date: write 2026-11-21", date)
 	}
 	return nil
 }
 
-// Days are the days of which a collection has records of a kind, in order.
+// Days returns the days for which a collection has records of a kind, sorted.
 func Days(ctx context.Context, p place.Place, c *collection.Collection, folder string) (days []string, err error) {
 	infos, err := p.List(ctx, path.Join(c.Directory, folder))
 	for _, i := range infos {
@@ -66,7 +66,7 @@ func Days(ctx context.Context, p place.Place, c *collection.Collection, folder s
 	return days, err
 }
 
-// DayFiles are the files of a day's merged Documents, what is known, or XML: those of rounds are not among them.
+// DayFiles returns the files of a day's merged Documents, known URLs or XML, without the files of rounds.
 func DayFiles(ctx context.Context, p place.Place, c *collection.Collection, folder, date string) (names []string,
 	err error) {
 	dir := DayFolder(c, folder, date)
@@ -79,7 +79,7 @@ func DayFiles(ctx context.Context, p place.Place, c *collection.Collection, fold
 	return names, err
 }
 
-// knownFiles are the files with what was known before a day.
+// knownFiles returns the files with the known URLs before a day.
 func knownFiles(ctx context.Context, p place.Place, c *collection.Collection, date string) ([]string, error) {
 	last, err := knownDay(ctx, p, c, date)
 	if err != nil || last == "" {
@@ -88,7 +88,7 @@ func knownFiles(ctx context.Context, p place.Place, c *collection.Collection, da
 	return DayFiles(ctx, p, c, "known", last)
 }
 
-// knownDay is the last day before another one that has left what is known; "" if none has.
+// knownDay returns the last day before a date that has known URLs; "" if none has.
 func knownDay(ctx context.Context, p place.Place, c *collection.Collection, date string) (last string, err error) {
 	days, err := Days(ctx, p, c, "known")
 	for _, d := range days {
@@ -99,7 +99,7 @@ func knownDay(ctx context.Context, p place.Place, c *collection.Collection, date
 	return last, err
 }
 
-// inputFiles are the files that a job of a collection reads.
+// inputFiles returns the files that a job of a collection reads.
 func inputFiles(ctx context.Context, p place.Place, c *collection.Collection, s Step, date string) (names []string,
 	err error) {
 	var dirs []string
@@ -124,7 +124,7 @@ func inputFiles(ctx context.Context, p place.Place, c *collection.Collection, s 
 		if err != nil {
 			return nil, err
 		}
-		for _, name := range some { // of merge only those of rounds
+		for _, name := range some { // merge reads only files of rounds
 			if s.Job != JobMerge || strings.HasPrefix(path.Base(path.Dir(name)), roundPrefix) {
 				names = append(names, name)
 			}
@@ -140,7 +140,7 @@ func inputFiles(ctx context.Context, p place.Place, c *collection.Collection, s 
 	return names, nil
 }
 
-// targetFolder is where a job's output of a collection belongs: folder is where the job has put it.
+// targetFolder returns the final folder of a job's output, by the folder to which the job wrote it.
 func targetFolder(c *collection.Collection, s Step, date, folder string) string {
 	switch {
 	case s.Job == JobOptimize:

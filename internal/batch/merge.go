@@ -10,9 +10,9 @@ import (
 	"kumo/internal/base/page"
 )
 
-// merge makes one Document of those of a URL, the first, and what is known of it from now on. A round fetches no URL
-// that another has, so there is more than one only where something went wrong. What is known of the days before comes
-// in, their Documents do not.
+// merge keeps the first Document of each URL, and writes its new known state. A URL is fetched in one round only, so
+// there are several Documents only after a fault. The input includes the known state of earlier days, but not their
+// Documents.
 func (s *setup) merge() *Job {
 	return &Job{Name: JobMerge, Map: mergeMap, Reduce: EachKey(s.mergeReduce), Route: s.route}
 }
@@ -20,8 +20,8 @@ func (s *setup) merge() *Job {
 func mergeMap(_ context.Context, _ *Task, r Record, emit Emit) error { return emit(r.Key, r.Value) }
 
 func (s *setup) mergeReduce(_ context.Context, t *Task, key []byte, values iter.Seq[[]byte], emit Emit) error {
-	var first, was []byte // the first Document, what was known
-	var head Document     // of first
+	var first, was []byte // the first Document, and the known state
+	var head Document     // header of first
 	for v := range values {
 		if KindOf(v) == KindKnown {
 			was = bytes.Clone(v)
@@ -69,8 +69,8 @@ func (s *setup) mergeReduce(_ context.Context, t *Task, key []byte, values iter.
 	return emit(key, head.Append(nil))
 }
 
-// preferredTo reports whether a Document counts before another one of the same URL: one with an answer before one without,
-// then the earlier; where that says nothing, by their bytes, so that it is always the same.
+// preferredTo reports whether a Document is kept instead of another one of the same URL. One with an answer comes
+// first, then the earlier one. Ties are broken by their bytes, so that the result is always the same.
 func (d *Document) preferredTo(o *Document, value, other []byte) bool {
 	if answered := d.Status != 0; answered != (o.Status != 0) {
 		return answered
@@ -81,7 +81,7 @@ func (d *Document) preferredTo(o *Document, value, other []byte) bool {
 	return bytes.Compare(value, other) < 0
 }
 
-// changeSince is what a visit has found, by what was known before.
+// changeSince compares a visit to the known state.
 func changeSince(d *Document, was *Known) page.Recrawl {
 	gone := d.Status == http.StatusNotFound || d.Status == http.StatusGone
 	switch {
@@ -99,8 +99,8 @@ func changeSince(d *Document, was *Known) page.Recrawl {
 	return page.Changed
 }
 
-// nextKnown is what is known of a URL after a visit. What a rule of the collection's own refused is judged again when a
-// page leads to it, so nothing need be known of it.
+// nextKnown returns the known state of a URL after a visit. URLs refused by the collection's own rules are not kept:
+// they are judged again when a page links to them.
 func (m *member) nextKnown(d *Document, was *Known) (k Known, keep bool) {
 	if was != nil {
 		k = *was
@@ -118,7 +118,7 @@ func (m *member) nextKnown(d *Document, was *Known) (k Known, keep bool) {
 	k.Visits = m.recrawl.IntervalFor(d.URL).Plan(k.Visits, planned, d.Time)
 	k.Visits.Last = d.Time
 	if d.Change == page.Trouble || d.Change == page.Gone {
-		return k, true // nothing was learnt of the page that was there
+		return k, true // the visit gave no information on the stored page
 	}
 	if d.Change == page.Changed {
 		k.Changes++
@@ -133,7 +133,7 @@ func (m *member) nextKnown(d *Document, was *Known) (k Known, keep bool) {
 	return k, true
 }
 
-// stored names the Document itself, if it has a body and may keep it.
+// stored returns the Document itself, if it has a body that may be stored.
 func (d *Document) stored() (s Stored) {
 	var resp page.Response
 	if d.NoArchive || d.Response(&resp) != nil {
@@ -146,10 +146,10 @@ func (d *Document) stored() (s Stored) {
 	return s
 }
 
-// maxETag is the length of an ETag that is kept.
+// maxETag is the maximum length of an ETag that is stored.
 const maxETag = 256
 
-// tally counts what came of a URL.
+// countDocument counts the outcome of a URL.
 func (m *member) countDocument(t *Task, d *Document) {
 	switch {
 	case d.Rule != "":

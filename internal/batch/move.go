@@ -5,14 +5,14 @@ import (
 	"net/http"
 )
 
-// A Move says where a seed redirects to. What is there is in scope, and is asked for each day, as if it were a seed:
-// sites move from http to https, or to another name. What it redirects to in turn is a Move, too.
+// A Move is the redirect of a seed. Its target is in scope and requested each day, as if it were a seed: sites move
+// from http to https, or to another name. A redirect of the target is a Move, too.
 type Move struct {
-	Collection, URL string // the key: a seed, or what one redirects to
-	To              string // "" if it answers by itself again
+	Collection, URL string // the key: a seed, or a redirect target of one
+	To              string // "" if it no longer redirects
 }
 
-// Key is the record's key.
+// Key returns the record's key.
 func (m *Move) Key() []byte { return Key(m.Collection, m.URL) }
 
 // Append appends the record's value.
@@ -22,7 +22,7 @@ func (m *Move) Append(b []byte) []byte {
 	return w
 }
 
-// ReadMove reads a record.
+// ReadMove decodes a record.
 func ReadMove(key, value []byte) (m Move, err error) {
 	r, err := openRecord(key, value, KindMove, &m.Collection, &m.URL)
 	if err != nil {
@@ -32,7 +32,7 @@ func ReadMove(key, value []byte) (m Move, err error) {
 	return m, checkRead(r, KindMove)
 }
 
-// move emits a Move if a seed redirects elsewhere than before.
+// move emits a Move if the redirect of a seed changed.
 func (c *crawler) move(d *Document) error {
 	m := Move{Collection: d.Collection, URL: d.URL, To: d.RedirectTo}
 	was := c.members[d.Collection].moved[d.URL]
@@ -42,10 +42,10 @@ func (c *crawler) move(d *Document) error {
 	return c.out.put(m.Key(), m.Append)
 }
 
-// hasPage reports whether the server has a page at the URL, sent or not.
+// hasPage reports whether the server has a page for the URL, sent now or unchanged.
 func (d *Document) hasPage() bool { return d.Status == http.StatusOK || d.Unmodified }
 
-// reachedBySeeds are those of the moves that begin at a seed, or where such a one leads.
+// reachedBySeeds returns the moves that begin at a seed, or continue such a move.
 func reachedBySeeds(seeds []string, moved map[string]string) map[string]string {
 	reached := map[string]string{}
 	for _, url := range seeds {
@@ -57,7 +57,7 @@ func reachedBySeeds(seeds []string, moved map[string]string) map[string]string {
 	return reached
 }
 
-// applyMoves notes in the state where the round's seeds redirect to.
+// applyMoves adds the redirects of the round's seeds to the state.
 func (p *Pipeline) applyMoves(ctx context.Context, pt *collectionDay) error {
 	names, err := ListFiles(ctx, p.Place, RoundFolder(pt.Collection, folders[KindMove], p.Date, pt.state.Next.Round))
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"kumo/internal/batch/collection"
 )
 
-// A site that has moved is crawled where it is now: on its new host all that a seed would bring in, on the day that
-// finds it and on those after it.
+// A site that has moved is crawled at its new address: links on the new host are in scope as for a seed, on the day
+// that finds the redirect and later.
 func TestASeedThatRedirectsBringsItsTargetIntoScope(t *testing.T) {
 	for _, reducers := range []int{1, 3} {
 		t.Run(fmt.Sprint(reducers, " reducers"), func(t *testing.T) {
@@ -23,7 +23,7 @@ func TestASeedThatRedirectsBringsItsTargetIntoScope(t *testing.T) {
 			s.set("www.new.test/start", s.page("start", "www.new.test/1", "other.test/", "old.test/x"))
 			s.set("www.new.test/1", s.page("1", "www.new.test/2", "img.new.test/"))
 			s.set("www.new.test/2", s.page("2"))
-			s.set("old.test/x", s.redirect("ad.test/")) // no seed: what it redirects to stays out
+			s.set("old.test/x", s.redirect("ad.test/")) // not a seed: its redirect target stays out of scope
 			c := s.collection("en", "old.test/")
 			c.Scope = "host"
 			p := s.pipeline(day1, reducers, c)

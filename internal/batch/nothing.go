@@ -10,14 +10,14 @@ import (
 	"kumo/internal/base/advice"
 )
 
-// ErrNothingFetched is the error of a day on which not one page of a collection could be fetched, as when a line is down or
-// all seeds are refused.
+// ErrNothingFetched is the error for a day on which no page of a collection could be fetched, for example because the
+// network is down or all seeds are refused.
 var ErrNothingFetched = errors.New("nothing could be fetched")
 
-// counterFound counts URLs that have a page, new or as it was known.
+// counterFound counts URLs that have a page, new or unchanged.
 const counterFound = "found"
 
-// nothingFetched is the error of the collections without a page.
+// nothingFetched returns the error for the collections without a page.
 func nothingFetched(parts []*collectionDay) (err error) {
 	for _, pt := range parts {
 		if pt.state.Nothing != "" {
@@ -27,13 +27,13 @@ func nothingFetched(parts []*collectionDay) (err error) {
 	if err == nil {
 		return nil
 	}
-	return advice.With(err, "the same command begins the day again; what was known before stays known")
+	return advice.With(err, "repeat the command to start the day again; the known URLs of earlier days are kept")
 }
 
-// maxReasons is how many URLs are named with their reasons.
+// maxReasons is the number of URLs that are listed with their reasons.
 const maxReasons = 3
 
-// sampleProblems says in a line what became of some of the URLs.
+// sampleProblems returns a line with the outcomes of some URLs.
 func (p *Pipeline) sampleProblems(ctx context.Context, pt *collectionDay) (string, error) {
 	names, err := ListFiles(ctx, p.Place, DayFolder(pt.Collection, "doc", p.Date))
 	if err != nil {
@@ -56,14 +56,14 @@ func (p *Pipeline) sampleProblems(ctx context.Context, pt *collectionDay) (strin
 	if more > 0 {
 		told = append(told, fmt.Sprintf("and %d more", more))
 	}
-	return cmp.Or(strings.Join(told, "; "), "no URL was asked for"), nil
+	return cmp.Or(strings.Join(told, "; "), "no URL was requested"), nil
 }
 
-// problem is in a few words why a URL has no page.
+// problem returns a short reason why a URL has no page.
 func (d *Document) problem() string {
 	switch {
 	case d.Rule != "":
-		return fmt.Sprintf("(left out by the rule %s: %s)", d.Rule, d.Detail)
+		return fmt.Sprintf("(excluded by the rule %s: %s)", d.Rule, d.Detail)
 	case d.Failure != "":
 		return fmt.Sprintf("(%s)", d.Detail)
 	case d.RedirectTo != "":

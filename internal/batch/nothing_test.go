@@ -80,14 +80,14 @@ func TestADayWhoseSeedsAreRefusedSaysSo(t *testing.T) {
 	if !errors.Is(err, batch.ErrNothingFetched) {
 		t.Fatalf("the error is %v", err)
 	}
-	for _, want := range []string{"left out by the rule robots: Disallow: /", "(status 403)", "rule exclude"} {
+	for _, want := range []string{"excluded by the rule robots: Disallow: /", "(status 403)", "rule exclude"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in %v", want, err)
 		}
 	}
 }
 
-// A day whose state was removed, as it was damaged, is run again with fewer partitions.
+// If a damaged state of a day was removed, the day is run again, here with fewer partitions.
 func TestADayThatIsRunAgainReplacesWhatItHad(t *testing.T) {
 	s := newSite(t, map[string]http.HandlerFunc{})
 	var links []string

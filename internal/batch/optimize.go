@@ -5,8 +5,8 @@ import (
 	"iter"
 )
 
-// optimize finds what is to be fetched next: URLs that links lead to and that were never fetched. It reads the OutLinks
-// of all rounds, and what is known of the days before.
+// optimize selects the URLs to fetch next: targets of links that were never fetched. It reads the OutLinks of all
+// rounds and the known URLs of earlier days.
 func (s *setup) optimize() *Job {
 	return &Job{Name: JobOptimize, Map: s.optimizeMap, Combine: optimizeCombine, Reduce: EachKey(s.optimizeReduce),
 		Route: s.route}
@@ -47,7 +47,7 @@ func optimizeCombine(key []byte, values iter.Seq[[]byte], emit func([]byte) erro
 	return emit(in.Append(nil))
 }
 
-// nearest is the link that leads to a URL on the shortest way, unless the URL was fetched.
+// nearest returns the shortest path to a URL, or reports that the URL was fetched.
 func nearest(key []byte, values iter.Seq[[]byte]) (in InURL, done bool, err error) {
 	first := true
 	for v := range values {

@@ -2,14 +2,14 @@ package batch
 
 import "sync"
 
-// originRules has what a round knows of robots.txt files beside their rules.
+// originRules holds a round's state of robots.txt files that is not part of their rules.
 type originRules struct {
 	mu       sync.Mutex        // guards the fields below
-	deferred map[string]bool   // origins whose robots.txt redirects to where the next round fetches it
+	deferred map[string]bool   // origins whose robots.txt redirects to a target that the next round fetches
 	failures map[string]string // origins whose robots.txt did not answer → why
 }
 
-// setDeferred leaves an origin's robots.txt to the next round, or no longer does.
+// setDeferred sets whether an origin's robots.txt is deferred to the next round.
 func (r *originRules) setDeferred(origin string, deferred bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

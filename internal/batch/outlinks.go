@@ -2,30 +2,29 @@ package batch
 
 import "time"
 
-// A LinkType says what OutLinks are.
+// A LinkType is the kind of OutLinks.
 type LinkType uint8
 
 // The types.
 const (
-	PageLinks    LinkType = 0 // the links of a page; none of what has none, failed, or was refused by a rule
-	RedirectLink LinkType = 1 // the one entry is where the URL redirects to
+	PageLinks    LinkType = 0 // links of a page; empty if it has none, failed, or was refused by a rule
+	RedirectLink LinkType = 1 // the only entry is the redirect target
 )
 
-// OutLinks are what a URL that was crawled leads to. There is a record of every URL that was crawled, so that none is
-// crawled again.
+// OutLinks contains the links of a requested URL. Every requested URL has a record, so that it is not fetched again.
 type OutLinks struct {
 	Collection, URL string // the key
 
 	Type  LinkType
 	Time  time.Time // when the URL was fetched
-	Links []string  // canonical, each once, in the order of the page
-	// Depth, Redirects and Seed are those of the URL; what follows of its links says [OutLinks.To].
+	Links []string  // canonical and unique, in page order
+	// Depth, Redirects and Seed are those of the URL; for its links, see [OutLinks.To].
 	Depth     int
 	Redirects int
 	Seed      bool
 }
 
-// Key is the record's key.
+// Key returns the record's key.
 func (o *OutLinks) Key() []byte { return Key(o.Collection, o.URL) }
 
 // Append appends the record's value.
@@ -43,7 +42,7 @@ func (o *OutLinks) Append(b []byte) []byte {
 	return w
 }
 
-// ReadOutLinks reads a record.
+// ReadOutLinks decodes a record.
 func ReadOutLinks(key, value []byte) (o OutLinks, err error) {
 	r, err := openRecord(key, value, KindOutLinks, &o.Collection, &o.URL)
 	if err != nil {
@@ -62,7 +61,7 @@ func ReadOutLinks(key, value []byte) (o OutLinks, err error) {
 	return o, checkRead(r, KindOutLinks)
 }
 
-// RedirectTo is what one of the links is in the next round.
+// To returns the InURL of a link, for the next round.
 func (o *OutLinks) To(link string) InURL {
 	in := InURL{Collection: o.Collection, URL: link, From: o.URL, Depth: o.Depth + 1}
 	if o.Type == RedirectLink {

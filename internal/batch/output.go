@@ -7,7 +7,7 @@ import (
 	"kumo/internal/base/page"
 )
 
-// An output guards the records that a crawl task emits, from many threads: one at a time.
+// An output serializes the records that the threads of a crawl task emit.
 type output struct {
 	task *Task
 	now  func() time.Time
@@ -28,13 +28,13 @@ func (o *output) put(key []byte, write func([]byte) []byte) error {
 	return err
 }
 
-// document returns a Document of a wish, without an answer.
+// document returns a Document for an InURL, without an answer.
 func (o *output) document(in *InURL) Document {
 	return Document{Collection: in.Collection, URL: in.URL, From: in.From, Depth: in.Depth, Redirects: in.Redirects,
 		Seed: in.Seed, Time: o.now().UTC(), MetaFollow: true, MetaIndex: true}
 }
 
-// refuse emits a Document of a URL that a rule excludes.
+// refuse emits a Document for a URL that a rule excludes.
 func (o *output) refuse(in *InURL, rule, why string) error {
 	d := o.document(in)
 	d.Rule, d.Detail = rule, why
@@ -42,14 +42,14 @@ func (o *output) refuse(in *InURL, rule, why string) error {
 	return o.put(d.Key(), d.Append)
 }
 
-// setFailure emits a Document of a URL without an answer.
+// fail emits a Document for a URL without an answer.
 func (o *output) fail(in *InURL, failure page.Failure, detail string) error {
 	d := o.document(in)
 	d.Failure, d.Detail = failure, detail
 	return o.put(d.Key(), d.Append)
 }
 
-// postpone leaves a URL to the next round.
+// postpone defers a URL to the next round.
 func (o *output) postpone(in *InURL) error {
 	o.task.Count(in.Collection, "left to the next round", 1)
 	return o.put(in.Key(), in.Append)

@@ -15,7 +15,7 @@ import (
 	"kumo/internal/content/parse"
 )
 
-// A pageReader makes Documents of answers. It guards memory: few threads read at a time.
+// A pageReader turns answers into Documents. To limit memory, only a few threads read at a time.
 type pageReader struct {
 	text    func(*page.Response, *page.Page) (*page.MainText, error) // Deps.Text
 	now     func() time.Time
@@ -31,7 +31,7 @@ func newPageReader(s *setup) *pageReader {
 	return r
 }
 
-// rawDocument makes a Document of the bytes of an answer.
+// rawDocument returns a Document with the bytes of an answer.
 func (r *pageReader) rawDocument(resp *page.Response) (d Document, err error) {
 	d = Document{Status: resp.Status, Addr: resp.Addr, Request: resp.RequestRaw, Raw: resp.Raw, HeadLen: resp.HeadLen,
 		Truncated: resp.Truncated, MetaFollow: true, MetaIndex: true}
@@ -49,9 +49,9 @@ func (r *pageReader) rawDocument(resp *page.Response) (d Document, err error) {
 	return d, nil
 }
 
-// read makes a Document of an answer: its bytes, and the fields of the page.
+// read returns a Document with an answer's bytes and the properties of its page.
 func (r *pageReader) read(resp *page.Response) (d Document, err error) {
-	r.slots <- struct{}{} // few bodies are in memory, however many are under way
+	r.slots <- struct{}{} // limits the bodies in memory, however many requests are active
 	defer func() { <-r.slots }()
 	if d, err = r.rawDocument(resp); err != nil {
 		return d, err
@@ -73,7 +73,7 @@ func (r *pageReader) read(resp *page.Response) (d Document, err error) {
 	return d, nil
 }
 
-// describe sets the fields of a page.
+// describe sets the properties of a page.
 func (r *pageReader) describe(d *Document, resp *page.Response, pg *page.Page) {
 	for i := range pg.Links {
 		if pg.Links[i].Kind == page.Redirect {
@@ -94,7 +94,7 @@ func (r *pageReader) describe(d *Document, resp *page.Response, pg *page.Page) {
 	if r.text == nil {
 		return
 	}
-	text, _ := r.text(resp, pg) // text up to a limit is worth more than the error
+	text, _ := r.text(resp, pg) // a partial text is more useful than the error
 	if text != nil && text.Text != "" {
 		d.Headline, d.Text = text.Headline, text.Text
 		d.Simhash = simhash(text.Text)

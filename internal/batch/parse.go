@@ -12,14 +12,14 @@ import (
 	"kumo/internal/content/policy"
 )
 
-// parse finds where the Documents of a round lead to.
+// parse extracts the links of a round's Documents.
 func (s *setup) parse() *Job {
 	p := &linkParser{setup: s}
 	p.pool.New = func() any { return &parseState{parser: parse.New(parse.Config{Agent: s.Fetching.Agent})} }
 	return &Job{Name: JobParse, Map: p.parse, Route: s.route}
 }
 
-// maxDecoded bounds a page's body without its content coding.
+// maxDecoded limits the size of a page's body after content decoding.
 const maxDecoded = 64 << 20
 
 type linkParser struct {
@@ -27,7 +27,7 @@ type linkParser struct {
 	pool sync.Pool // of *parsing
 }
 
-// A parsing is what it takes to parse one page after the other.
+// A parseState is the reusable state for parsing pages.
 type parseState struct {
 	parser *parse.Parser
 	resp   page.Response
@@ -57,7 +57,7 @@ func (p *linkParser) parse(_ context.Context, t *Task, r Record, emit Emit) erro
 	return emit(r.Key, o.Append(nil))
 }
 
-// links takes the links of a page. What cannot be read of it leads nowhere.
+// links extracts the links of a page. Parts that cannot be read have none.
 func (p *linkParser) links(t *Task, m *member, d *Document, o *OutLinks, work *parseState) {
 	if d.Response(&work.resp) != nil {
 		m.count(t, "unreadable", 1)
@@ -67,7 +67,7 @@ func (p *linkParser) links(t *Task, m *member, d *Document, o *OutLinks, work *p
 		return
 	}
 	if err := fetch.Decode(&work.resp, maxDecoded); err != nil && !errors.Is(err, fetch.ErrTooLong) {
-		m.count(t, "undecodable", 1) // what could be decoded is read all the same
+		m.count(t, "undecodable", 1) // parse what could be decoded
 	}
 	if err := work.parser.Parse(&work.resp, &work.page); err != nil {
 		m.count(t, "unreadable", 1)
@@ -81,13 +81,13 @@ func (p *linkParser) links(t *Task, m *member, d *Document, o *OutLinks, work *p
 		}
 		if rules.NoFollow(l) != "" {
 			m.count(t, NotFollowed, 1)
-			continue // it may be there once more, without
+			continue // the page may have the same link without it
 		}
 		seen[l.URL] = p.addLink(t, m, o, l)
 	}
 }
 
-// addLink takes a link if the rules let it, and reports whether they do.
+// addLink adds a link if the rules permit it, and reports whether they do.
 func (p *linkParser) addLink(t *Task, m *member, o *OutLinks, l *page.Link) bool {
 	u, err := weburl.Parse(l.URL)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"kumo/internal/state/frontier"
 )
 
-// TestWishesAreClaimedOnce adds wishes for URLs: the first makes a URL new, and a claim takes all.
+// TestWishesAreClaimedOnce adds InURLs of a URL: the first makes the URL new, and claim returns all.
 func TestWishesAreClaimedOnce(t *testing.T) {
 	p := newPending()
 	for i, want := range []bool{true, false} {
@@ -30,7 +30,7 @@ func TestWishesAreClaimedOnce(t *testing.T) {
 	}
 }
 
-// TestAFullTaskWaits until a URL is claimed, or it is stopped.
+// TestAFullTaskWaits checks that waitForRoom blocks until a URL is claimed or stop is called.
 func TestAFullTaskWaits(t *testing.T) {
 	for _, stops := range []bool{false, true} {
 		p := newPending()
@@ -61,7 +61,7 @@ func newTestFrontier(t *testing.T) *frontier.Frontier {
 	return f
 }
 
-// TestAHostKeepsItsLongestInterval of those that its URLs' collections want.
+// TestAHostKeepsItsLongestInterval checks that a host uses the longest interval of its URLs' collections.
 func TestAHostKeepsItsLongestInterval(t *testing.T) {
 	u, err := weburl.Parse("http://a.example/")
 	if err != nil {

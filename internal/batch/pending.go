@@ -2,12 +2,12 @@ package batch
 
 import "sync"
 
-// maxPending bounds the URLs of a task in memory.
+// maxPending limits the URLs of a task in memory.
 const maxPending = 100_000
 
-// A pending guards the wishes for the URLs in the frontier: which collections want a URL, and as what.
+// A pending holds the InURLs of the URLs in the frontier: which collections request a URL, and in which role.
 //
-// Invariants: a URL has wishes while the frontier has its item. add reports a URL as new once until claim removes it,
+// Invariants: a URL has InURLs while the frontier has its item. add reports a URL as new once until claim removes it,
 // so the frontier has one item for each URL.
 type pending struct {
 	mu      sync.Mutex // guards the fields below
@@ -23,7 +23,7 @@ func newPending() *pending {
 	return p
 }
 
-// addJob adds wishes for a URL, and reports whether it had none.
+// add adds InURLs of a URL, and reports whether it had none.
 func (p *pending) add(url string, wishes []InURL) (isNew bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -35,7 +35,7 @@ func (p *pending) add(url string, wishes []InURL) (isNew bool) {
 	return !has
 }
 
-// claim removes and returns the wishes for a URL.
+// claim removes and returns the InURLs of a URL.
 func (p *pending) claim(url string) []InURL {
 	p.mu.Lock()
 	defer p.mu.Unlock()

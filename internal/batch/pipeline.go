@@ -18,46 +18,46 @@ import (
 	"kumo/internal/content/robots"
 )
 
-// A Pipeline runs a day of collections: rounds of crawl, parse and optimize, then merge and xml. It may be ended at any
-// time: when it is run again, it goes on with the job that was not done.
+// A Pipeline runs a day of collections: rounds of crawl, parse and optimize, then merge and xml. It can be interrupted
+// at any time; the next run resumes with the unfinished job.
 type Pipeline struct {
 	Deps
 	Runner      Runner
 	Collections []*collection.Collection
 	Date        string // the day, see CheckDate
-	Reducers    int    // of each job; 1 at least
+	Reducers    int    // reducers of each job; at least 1
 	Fetching    Fetching
 	Listener    Listener
 }
 
-// A Listener is told what a pipeline does. Fields may be nil. Progress is called from any goroutine, the others one at
+// A Listener receives a pipeline's events. Fields may be nil. Progress is called from any goroutine, the others one at
 // a time.
 type Listener struct {
-	Resumed    func(c *collection.Collection, s *State) // a day that was begun goes on, or is done already
+	Resumed    func(c *collection.Collection, s *State) // a started day is resumed, or is already done
 	JobStarted func(j *JobInfo)
 	Progress   func(j *JobInfo, p Progress)
 	JobEnded   func(j *JobInfo, r *Result, took time.Duration)
 	Ended      func(c *collection.Collection, s *State) // a collection's day is done
-	RoundsCut  func(c *collection.Collection, s *State) // rounds end though URLs are left
-	Moved      func(c *collection.Collection, m *Move)  // a seed redirects elsewhere than before
+	RoundsCut  func(c *collection.Collection, s *State) // rounds were ended although URLs were left
+	Moved      func(c *collection.Collection, m *Move)  // the redirect of a seed changed
 }
 
-// A JobInfo is a job of a pipeline.
+// JobInfo describes a job of a pipeline.
 type JobInfo struct {
 	Step
 	Collections []*collection.Collection
-	Inputs      int // files
+	Inputs      int // number of files
 	Reducers    int
 }
 
-// A part is a collection with its state.
+// A collectionDay is a collection with its state.
 type collectionDay struct {
 	*collection.Collection
 	state *State
 }
 
-// Run runs the day to its end. An error is of the place, of a job, the context's, or [ErrNothingFetched], which does not keep
-// other collections from their end.
+// Run runs the day to its end. It returns errors of storage and jobs, the context's error, or [ErrNothingFetched]. The
+// last does not stop other collections.
 func (p *Pipeline) Run(ctx context.Context) (err error) {
 	if p.Now == nil {
 		p.Now = time.Now
@@ -85,17 +85,17 @@ func (p *Pipeline) Run(ctx context.Context) (err error) {
 	}
 }
 
-// withDamageAdvice adds to the error of a file that cannot be read what can be done.
+// withDamageAdvice adds advice to the error of an unreadable file.
 func withDamageAdvice(err error) error {
 	if !errors.Is(err, seqfile.ErrDamaged) && !errors.Is(err, ErrDamaged) || advice.Of(err) != "" {
 		return err
 	}
-	return advice.With(err, "put back a copy of the file, and give the same command again. Without one: if it is in "+
-		"known/, remove that day's folder there, so that what the day before it knew counts; otherwise remove the day's "+
-		"file in state/, so that the day is begun again")
+	return advice.With(err, "restore the file from a backup and repeat the command. Without a backup: if it is in "+
+		"known/, remove that day's folder there, so that the day before is used; otherwise remove the day's "+
+		"file in state/ to start the day again")
 }
 
-// lock keeps other runs of the collections out.
+// lock prevents other runs of the collections.
 func (p *Pipeline) lock(ctx context.Context) (unlock func() error, err error) {
 	var locks []func() error
 	unlock = func() (err error) {
@@ -112,7 +112,7 @@ func (p *Pipeline) lock(ctx context.Context) (unlock func() error, err error) {
 		l, err := locker.Lock(ctx, path.Join(c.Directory, "state", "run"))
 		if errors.Is(err, place.ErrLocked) {
 			err = advice.With(fmt.Errorf("collection %s: %w", c.Code, err),
-				"a collection is run once at a time: wait for the other run, or leave the collection out with --only")
+				"a collection can run only once at a time: wait for the other run, or omit the collection with --only")
 		}
 		if err != nil {
 			return nil, errors.Join(err, unlock())
@@ -122,7 +122,7 @@ func (p *Pipeline) lock(ctx context.Context) (unlock func() error, err error) {
 	return unlock, nil
 }
 
-// open reads the states of the collections, and takes in what a run that ended has left.
+// openDays reads the states of the collections, and publishes the output of interrupted runs.
 func (p *Pipeline) openDays(ctx context.Context) (parts []*collectionDay, err error) {
 	for _, c := range p.Collections {
 		s, err := ReadState(ctx, p.Place, c, p.Date)
@@ -152,8 +152,8 @@ func (p *Pipeline) openDays(ctx context.Context) (parts []*collectionDay, err er
 	return parts, p.sweepWork(ctx)
 }
 
-// begin begins the day of a collection with its seeds. What a run has left of which there is no state, or that came to
-// nothing, would be taken for this one's.
+// startDay starts the day of a collection with its seeds. It first removes files of an earlier run without a state or
+// without a page, which would be mistaken for this run's.
 func (p *Pipeline) startDay(ctx context.Context, pt *collectionDay) error {
 	moved, err := p.movedBefore(ctx, pt.Collection)
 	if err != nil {
@@ -185,7 +185,7 @@ func (p *Pipeline) startDay(ctx context.Context, pt *collectionDay) error {
 	return pt.state.write(ctx, p.Place, pt.Collection)
 }
 
-// movedBefore is where seeds redirected to on the last day that was done.
+// movedBefore returns the redirects of seeds on the last completed day.
 func (p *Pipeline) movedBefore(ctx context.Context, c *collection.Collection) (map[string]string, error) {
 	date, err := knownDay(ctx, p.Place, c, p.Date)
 	if err != nil || date == "" {
@@ -198,7 +198,7 @@ func (p *Pipeline) movedBefore(ctx context.Context, c *collection.Collection) (m
 	return reachedBySeeds(c.Seeds, s.Moved), nil
 }
 
-// furthestBehind are the collections that are the farthest behind, whose next job they share.
+// furthestBehind returns the collections with the earliest next job, which they share.
 func furthestBehind(parts []*collectionDay) (group []*collectionDay) {
 	for _, pt := range parts {
 		if pt.state.Next.Job == "" {
@@ -218,7 +218,7 @@ func furthestBehind(parts []*collectionDay) (group []*collectionDay) {
 	return group
 }
 
-// step runs the next job of a group of collections, all of which are at the same.
+// runStep runs the next job of a group of collections at the same step.
 func (p *Pipeline) runStep(ctx context.Context, group []*collectionDay) error {
 	step := group[0].state.Next
 	conf := &Conf{Job: step.Job, Date: p.Date, Round: step.Round, Start: p.Now().UTC(), Reducers: max(p.Reducers, 1),
@@ -276,8 +276,8 @@ func (p *Pipeline) runStep(ctx context.Context, group []*collectionDay) error {
 	return nil
 }
 
-// roundsOver reports whether a collection's rounds are over: nothing is left to be fetched, or there were more rounds
-// than its depth and its redirects can make, which is a fault that must not go on for ever.
+// roundsOver reports whether a collection's rounds are over: no URLs are left, or there were more rounds than its depth
+// and redirects permit. The latter is a fault that must not loop forever.
 func (p *Pipeline) roundsOver(pt *collectionDay, files int) bool {
 	step := pt.state.Next
 	if step.Round == 0 {
@@ -296,7 +296,7 @@ func (p *Pipeline) roundsOver(pt *collectionDay, files int) bool {
 	return true
 }
 
-// endRounds goes on to merge; or ends the day without it, if not one page was fetched: what is known stays what it was.
+// endRounds continues with merge. If no page was fetched, it ends the day instead, and the known URLs stay unchanged.
 func (p *Pipeline) endRounds(ctx context.Context, pt *collectionDay) (err error) {
 	s := pt.state
 	s.Next.Job = JobMerge
@@ -309,8 +309,7 @@ func (p *Pipeline) endRounds(ctx context.Context, pt *collectionDay) (err error)
 	return s.write(ctx, p.Place, pt.Collection)
 }
 
-// removeOld removes what an earlier run of the day has left of what a job is about to publish: it may have had more
-// parts.
+// removeOld removes an earlier run's files that a job is about to publish again: that run may have had more parts.
 func (p *Pipeline) removeOld(ctx context.Context, pt *collectionDay) error {
 	of := map[string][]Kind{JobMerge: {KindDocument, KindKnown}, JobXML: {KindPage, KindOther, KindFields, KindTally}}
 	for _, kind := range of[pt.state.Next.Job] {
@@ -321,7 +320,7 @@ func (p *Pipeline) removeOld(ctx context.Context, pt *collectionDay) error {
 		}
 		for _, i := range infos {
 			if i.IsDir {
-				continue // rounds
+				continue // a folder of rounds
 			}
 			if err := p.Place.Remove(ctx, path.Join(dir, i.Name)); err != nil {
 				return err
@@ -331,7 +330,7 @@ func (p *Pipeline) removeOld(ctx context.Context, pt *collectionDay) error {
 	return nil
 }
 
-// groupHash tells groups of collections apart.
+// groupHash identifies a group of collections.
 func groupHash(group []*collectionDay) uint64 {
 	var codes []string
 	for _, pt := range group {

@@ -6,26 +6,27 @@ import (
 	"time"
 )
 
-// A HostLoad is a host's part of a round.
+// A HostLoad is the work of a host in a round.
 type HostLoad struct {
 	Host     string
 	URLs     int64
-	Interval time.Duration // between two of them
+	Interval time.Duration // minimum time between two pages
 }
 
-// step is how long it takes at least from one page to the next, which is asked for an interval after the answer.
+// pageTime returns the minimum time per page: the next request is sent an interval after the answer.
 func (h *HostLoad) pageTime() time.Duration { return h.Interval + fetchTime }
 
-// duration is how long politeness makes a host take.
+// duration returns how long a host takes under its interval.
 func (h *HostLoad) duration() time.Duration { return time.Duration(h.URLs) * h.pageTime() }
 
-// fetchTime is about how long a thread is busy with a page.
+// fetchTime is the approximate time for which a page keeps a thread busy.
 const fetchTime = 500 * time.Millisecond
 
-// PlanHosts spreads hosts over partitions so that the round ends as soon as may be (see taskLoad.takes). Hosts are
-// placed one by one, those that take longest first, each where the round's end is put off least; among equals, where
-// there is the least to do. If hashing hosts ends the round sooner, PlanHosts returns that plan instead. Where few hosts have
-// most of the pages no plan makes the tasks equal: the round takes as long as the slowest host, and threads are idle.
+// PlanHosts distributes hosts over partitions so that the round ends as early as possible (see taskLoad.duration).
+// Hosts are placed one by one, the slowest first, each where it delays the end of the round least. Ties go to the
+// partition with the least work. If hashing ends the round earlier, PlanHosts returns that plan instead. If a few hosts
+// have most of the pages, no plan makes the tasks equal: the round takes as long as the slowest host, and threads are
+// idle.
 func PlanHosts(hosts []HostLoad, partitions, threads int) map[string]int {
 	hosts = slices.Clone(hosts)
 	slices.SortFunc(hosts, func(a, b HostLoad) int {
@@ -58,7 +59,7 @@ func PlanHosts(hosts []HostLoad, partitions, threads int) map[string]int {
 	return plan
 }
 
-// roundEnd returns when the round ends with a plan of hosts, sorted by how long they take, longest first.
+// roundEnd returns when the round ends under a plan. Hosts must be sorted by duration, longest first.
 func roundEnd(hosts []HostLoad, plan map[string]int, partitions, threads int) (end time.Duration) {
 	tasks := make([]taskLoad, partitions)
 	for i := range hosts {
@@ -73,7 +74,7 @@ func roundEnd(hosts []HostLoad, plan map[string]int, partitions, threads int) (e
 	return end
 }
 
-// A taskLoad sums up the hosts of a task.
+// A taskLoad sums the hosts of a task.
 type taskLoad struct {
 	hosts, pages int64
 	slowest      *HostLoad // the first
@@ -83,9 +84,9 @@ func (t taskLoad) with(h *HostLoad) taskLoad {
 	return taskLoad{t.hosts + 1, t.pages + h.URLs, cmp.Or(t.slowest, h)}
 }
 
-// duration is how long a task takes, about. While its threads have more to do than they can, hosts come by turns: where a
-// turn is longer than what politeness asks of the slowest host, that one falls behind, and goes on when all others are
-// done.
+// duration returns the approximate duration of a task. If its threads have more work than they can do, hosts take
+// turns. If a turn is longer than the interval of the slowest host, that host falls behind and finishes after the
+// others.
 func (t taskLoad) duration(threads int) time.Duration {
 	perPage := fetchTime / time.Duration(max(threads, 1))
 	busy, turn, step := time.Duration(t.pages)*perPage, time.Duration(t.hosts)*perPage, t.slowest.pageTime()
@@ -93,7 +94,8 @@ func (t taskLoad) duration(threads int) time.Duration {
 	return max(busy, t.slowest.duration()+time.Duration(behind))
 }
 
-// A hostTally counts URLs by host, of more hosts than it holds only of those with many (Misra and Gries, 1982).
+// A hostTally counts URLs by host. If there are more hosts than it holds, it keeps only those with many URLs (Misra and
+// Gries, 1982).
 type hostTally struct {
 	most  int
 	hosts map[string]int64
@@ -113,7 +115,7 @@ func (t *hostTally) add(host string) {
 	}
 }
 
-// heaviest are the n hosts with the most URLs.
+// heaviest returns the n hosts with the most URLs.
 func (t *hostTally) heaviest(n int) []HostLoad {
 	all := make([]HostLoad, 0, len(t.hosts))
 	for host, urls := range t.hosts {

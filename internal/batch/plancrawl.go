@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	maxTalliedHosts = 1 << 18 // whose URLs are counted
-	maxPlannedHosts = 4096    // that are given their partition; others go by their hash, of which there are enough
+	maxTalliedHosts = 1 << 18 // hosts whose URLs are counted
+	maxPlannedHosts = 4096    // hosts that are assigned a partition; the many others are assigned by hash
 )
 
-// planCrawl finds what robots.txt files have answered today, and spreads the hosts of a round over the partitions.
+// planCrawl lists the day's robots.txt answers, and distributes the hosts of a round over the partitions.
 func (p *Pipeline) planCrawl(ctx context.Context, conf *Conf, files []string) (err error) {
 	if conf.Rules, err = ListFiles(ctx, p.Place, path.Join(RobotsFolder, p.Date)); err != nil || conf.Reducers < 2 {
 		return err
@@ -45,7 +45,7 @@ func (p *Pipeline) planCrawl(ctx context.Context, conf *Conf, files []string) (e
 	return nil
 }
 
-// tally counts a record of a crawl's input.
+// countHost counts the host of a crawl's input record.
 func (s *setup) countHost(r Record, t *hostTally) error {
 	if KindOf(r.Value) != KindKnown {
 		_, url, err := SplitKey(r.Key)
@@ -66,7 +66,7 @@ func (s *setup) countHost(r Record, t *hostTally) error {
 	return nil
 }
 
-// delays are what robots.txt files have asked for today, by host.
+// delays returns the delays that today's robots.txt files request, by host.
 func (p *Pipeline) delays(ctx context.Context, conf *Conf) (map[string]time.Duration, error) {
 	all := map[string]time.Duration{}
 	return all, EachRecord(ctx, p.Place, conf.Rules, func(r Record) error {

@@ -10,26 +10,26 @@ import (
 	"kumo/internal/base/varint"
 )
 
-// A Kind says what a record's value is. It is the first byte of the value, and decides where a job's output lies.
+// A Kind is the type of a record's value, stored in its first byte. It determines the output folder.
 type Kind byte
 
-// The kinds. The second byte of a value is the version of its form, but for Page and Apart, which are XML behind the
-// first byte.
+// The kinds. The second byte of a value is the version of its encoding, except for Page and Other, which are XML after
+// the first byte.
 const (
-	KindInURL    Kind = 'I' // a URL to be fetched: [InURL], in in/ and wait/
-	KindDocument Kind = 'D' // a response: [Document], in doc/
-	KindOutLinks Kind = 'O' // what a URL leads to: [OutLinks], in out/
-	KindKnown    Kind = 'K' // what is known of a URL: [Known], in known/
-	KindRobots   Kind = 'R' // what a robots.txt answered: [Rules], in robots/
-	KindMove     Kind = 'M' // where a seed redirects to: [Move], in moved/
-	KindFetched  Kind = 'F' // within optimize: the key's URL was fetched
+	KindInURL    Kind = 'I' // a URL to fetch: [InURL], in in/ and wait/
+	KindDocument Kind = 'D' // a result: [Document], in doc/
+	KindOutLinks Kind = 'O' // links of a URL: [OutLinks], in out/
+	KindKnown    Kind = 'K' // state of a URL: [Known], in known/
+	KindRobots   Kind = 'R' // a robots.txt answer: [RobotsRecord], in robots/
+	KindMove     Kind = 'M' // redirect of a seed: [Move], in moved/
+	KindFetched  Kind = 'F' // internal to optimize: the key's URL was fetched
 	KindPage     Kind = 'X' // an XML record of a page in its collection's language, in xml/
-	KindOther    Kind = 'A' // the same in another language, in other/
-	KindFields   Kind = 'L' // a record that a rule has made of a page, a line of JSON, in fields/
-	KindTally    Kind = 'T' // what rules have found on a page, likewise, in tally/
+	KindOther    Kind = 'A' // same for another language, in other/
+	KindFields   Kind = 'L' // a record extracted from a page, a line of JSON, in fields/
+	KindTally    Kind = 'T' // fields found and missed on a page, a line of JSON, in tally/
 )
 
-// KindOf is a value's kind; 0 of none.
+// KindOf returns a value's kind; 0 if it is empty.
 func KindOf(value []byte) Kind {
 	if len(value) == 0 {
 		return 0
@@ -37,26 +37,26 @@ func KindOf(value []byte) Kind {
 	return Kind(value[0])
 }
 
-// version is that of all forms.
+// version is the version of all encodings.
 const version = 1
 
 // Errors of values that cannot be read.
 var (
-	// ErrVersion is a record in the form of another version of kumo.
+	// ErrVersion is the error for a record written by another version of kumo.
 	ErrVersion = errors.New("a record of another version of kumo")
-	// ErrDamaged is a record, or a file, that is not as it was written.
+	// ErrDamaged is the error for a damaged record or file.
 	ErrDamaged = errors.New("damaged")
 )
 
-// Key is the key of a URL in a collection: the code, a space, the URL. Neither has a space of its own.
+// Key returns the key of a URL in a collection: the code, a space, the URL. Neither contains a space.
 func Key(code, url string) []byte { return AppendKey(make([]byte, 0, len(code)+1+len(url)), code, url) }
 
-// AppendKey appends a Key.
+// AppendKey appends a Key to b.
 func AppendKey(b []byte, code, url string) []byte {
 	return append(append(append(b, code...), ' '), url...)
 }
 
-// SplitKey takes a Key apart.
+// SplitKey splits a Key.
 func SplitKey(key []byte) (code, url string, err error) {
 	c, u, ok := bytes.Cut(key, []byte{' '})
 	if !ok || len(c) == 0 || len(u) == 0 {
@@ -65,21 +65,21 @@ func SplitKey(key []byte) (code, url string, err error) {
 	return string(c), string(u), nil
 }
 
-// begin begins a value.
+// startValue appends the header of a value.
 func startValue(b []byte, k Kind) varint.Writer { return append(b, byte(k), version) }
 
-// open opens a value of a kind.
+// openValue checks a value's header and returns a reader of its content.
 func openValue(value []byte, k Kind) (*varint.Reader, error) {
 	switch {
 	case len(value) < 2 || Kind(value[0]) != k:
-		return nil, fmt.Errorf("a record that should be of kind %c: %w", k, ErrDamaged)
+		return nil, fmt.Errorf("record without kind %c: %w", k, ErrDamaged)
 	case value[1] != version:
 		return nil, fmt.Errorf("kind %c, version %d: %w", k, value[1], ErrVersion)
 	}
 	return &varint.Reader{Rest: value[2:]}, nil
 }
 
-// openRecord opens the value of a URL's record, and takes its key apart.
+// openRecord is like openValue, and splits the record's key.
 func openRecord(key, value []byte, k Kind, code, url *string) (r *varint.Reader, err error) {
 	if *code, *url, err = SplitKey(key); err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func openRecord(key, value []byte, k Kind, code, url *string) (r *varint.Reader,
 	return openValue(value, k)
 }
 
-// checkRead is the error of a value that was read to its end, or should have been.
+// checkRead returns an error unless the value was read to its end.
 func checkRead(r *varint.Reader, k Kind) error {
 	if !r.Complete() {
 		return fmt.Errorf("kind %c: %w", k, ErrDamaged)
@@ -95,7 +95,7 @@ func checkRead(r *varint.Reader, k Kind) error {
 	return nil
 }
 
-// putTime writes a time to the microsecond; the zero time is 0.
+// putTime writes a time in microseconds; the zero time as 0.
 func putTime(w *varint.Writer, t time.Time) {
 	if t.IsZero() {
 		w.Uint(0)
@@ -127,7 +127,7 @@ func getArray[T ~[20]byte](r *varint.Reader) (a T) {
 	return a
 }
 
-// putArray writes a digest, nothing where it is zero.
+// putArray writes a digest; nothing if it is zero.
 func putArray[T ~[20]byte](w *varint.Writer, a T) {
 	if a == (T{}) {
 		w.Uint(0)
@@ -136,7 +136,7 @@ func putArray[T ~[20]byte](w *varint.Writer, a T) {
 	w.Bytes(a[:])
 }
 
-// flags writes truth values as the bits of a number, the first as the lowest.
+// flags encodes bools as the bits of a number, the first as the lowest.
 func flags(all ...bool) (n uint64) {
 	for i, on := range all {
 		if on {

@@ -26,7 +26,7 @@ func everyByte() []byte {
 
 var someTime = time.Date(2026, 11, 21, 3, 4, 5, 678_000, time.UTC)
 
-// samples are records of each kind, as the codecs have them.
+// samples returns records of each kind.
 func samples() (documents []Document, links []OutLinks, urls []InURL, known []Known, rules []RobotsRecord, moves []Move) {
 	const head = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"
 	raw := append([]byte(head), everyByte()...)
@@ -96,7 +96,7 @@ func comesBack[T any](t *testing.T, all []T, key func(*T) []byte, write func(*T,
 		if diff := cmp.Diff(all[i], got, cmpopts.EquateComparable(netip.AddrPort{})); diff != "" {
 			t.Errorf("it came back as another: %s", diff)
 		}
-		for n := range value { // cut off anywhere
+		for n := range value { // truncated anywhere
 			if _, err := read(key(&all[i]), value[:n]); !errors.Is(err, ErrDamaged) {
 				t.Errorf("%d bytes of %d are a %T: %v", n, len(value), all[i], err)
 			}
@@ -147,7 +147,7 @@ func fuzzValue(f *testing.F) {
 	}
 }
 
-// FuzzRecords reads anything as each kind of record: what can be read is the same when it was written and read again.
+// FuzzRecords decodes arbitrary bytes as each kind of record. Decoded records must survive a round trip.
 func FuzzRecords(f *testing.F) {
 	fuzzValue(f)
 	f.Fuzz(func(t *testing.T, value []byte) {

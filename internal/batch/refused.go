@@ -13,17 +13,17 @@ import (
 	"kumo/internal/content/policy"
 )
 
-// Links that rules refuse where they are found are counted by rule, and their URLs are not recorded: there are many
-// times more of them than pages. What a rule says of a URL follows from the collection, so that is recorded instead.
+// Refused links are counted by rule, and their URLs are not recorded, as there are many times more of them than pages.
+// The verdict on a URL follows from the collection's settings, which are recorded instead.
 
 func settingsName(c *collection.Collection, date string) string {
 	return path.Join(c.Directory, "state", date+".settings.json")
 }
 
-// writeSettings records the collection as the day is run.
+// writeSettings records the collection's settings for the day.
 func writeSettings(ctx context.Context, p place.Place, c *collection.Collection, date string) error {
 	settings := *c
-	settings.FieldRules = nil // they judge no URL, and may be long
+	settings.FieldRules = nil // they judge no URLs, and may be long
 	data, err := json.Marshal(&settings)
 	if err != nil {
 		return err
@@ -31,8 +31,8 @@ func writeSettings(ctx context.Context, p place.Place, c *collection.Collection,
 	return place.WriteFile(ctx, p, settingsName(c, date), append(data, '\n'))
 }
 
-// ReadSettings reads the collection as it was when a day was run last. The error of a day of a version that did not
-// record it is fs.ErrNotExist.
+// ReadSettings reads the collection's settings in the last run of a day. If the day's version did not record them, the
+// error is fs.ErrNotExist.
 func ReadSettings(ctx context.Context, p place.Place, c *collection.Collection,
 	date string) (*collection.Collection, error) {
 	settings := &collection.Collection{}
@@ -42,8 +42,8 @@ func ReadSettings(ctx context.Context, p place.Place, c *collection.Collection,
 	return settings, nil
 }
 
-// JudgeLink judges a URL by the rules of a day, as a link of a page that is a seed. The error of a day whose rules are
-// not known is fs.ErrNotExist.
+// JudgeLink judges a URL by the rules of a day, as a link on the page of a seed. If the day's rules are unknown, the
+// error is fs.ErrNotExist.
 func JudgeLink(ctx context.Context, p place.Place, c *collection.Collection, s *State, url string) (policy.Verdict,
 	error) {
 	settings, err := ReadSettings(ctx, p, c, s.Date)
@@ -56,7 +56,7 @@ func JudgeLink(ctx context.Context, p place.Place, c *collection.Collection, s *
 	}
 	u, err := weburl.Parse(url)
 	if err != nil || !u.IsHTTP() {
-		return policy.Verdict{Rule: "url", Why: "not a URL of the web"}, nil
+		return policy.Verdict{Rule: "url", Why: "not an http or https URL"}, nil
 	}
 	return rules.Judge(u, policy.Link{Kind: page.Anchor, Depth: 1}), nil
 }

@@ -8,7 +8,7 @@ import (
 	"kumo/internal/batch"
 )
 
-// What was asked and answered for a robots.txt is kept, each hop of its way, so that WARCs have it.
+// All requests and answers for a robots.txt are recorded, including redirects, for WARC files.
 func TestTheExchangesForRobotsTxtAreKept(t *testing.T) {
 	const text = "User-agent: *\nDisallow: /private\n"
 	s := newSite(t, map[string]http.HandlerFunc{"www.test/robots.txt": func(w http.ResponseWriter, _ *http.Request) {

@@ -19,8 +19,8 @@ import (
 	"kumo/internal/state/frontier"
 )
 
-// unequalHosts are those of a round: one with 500 pages, many with 5, and a few with 20 that ask for a Crawl-delay of
-// 10 to 30 seconds. The others have an interval of a second.
+// unequalHosts returns the hosts of a round: one with 500 pages, many with 5, and a few with 20 that request a
+// Crawl-delay of 10 to 30 seconds. The others have an interval of a second.
 func unequalHosts(many int) []HostLoad {
 	all := []HostLoad{load("large", 500)}
 	for i := range many {
@@ -34,7 +34,7 @@ func unequalHosts(many int) []HostLoad {
 	return all
 }
 
-// byPages is a plan that only knows how many pages a host has.
+// byPages returns a plan that considers only the numbers of pages.
 func byPages(hosts []HostLoad, n, _ int) map[string]int {
 	pages, plan := make([]int64, n), map[string]int{}
 	for _, h := range slices.SortedStableFunc(slices.Values(hosts), func(a, b HostLoad) int {
@@ -55,8 +55,8 @@ func byHash(hosts []HostLoad, n, _ int) map[string]int {
 	return plan
 }
 
-// simulate runs a round in virtual time, with the frontier of a crawl, and returns how long it takes and the idle share
-// of its threads. A page takes 100 to 900 ms to come.
+// simulate runs a round in virtual time, with the frontier of a crawl, and returns its duration and the idle share of
+// its threads. Fetching a page takes 100 to 900 ms.
 func simulate(t *testing.T, hosts []HostLoad, plan map[string]int, n, threads int, salt string) (took time.Duration,
 	idle float64) {
 	t.Helper()
@@ -101,7 +101,7 @@ func simulate(t *testing.T, hosts []HostLoad, plan map[string]int, n, threads in
 	return took, idle
 }
 
-// A plan by what politeness allows is to take a round no longer than one by pages or by chance.
+// PlanHosts must not make a round longer than a plan by pages or a random one.
 func TestARoundByEachPlan(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -14,7 +14,7 @@ import (
 	"kumo/internal/archive/place"
 )
 
-// A finished job leaves this beside its output, which it makes whole.
+// A jobReport is written beside a job's output when the output is complete.
 type jobReport struct {
 	Step        Step               `json:"step"`
 	Date        string             `json:"date"`
@@ -39,7 +39,7 @@ type reportCollection struct {
 
 const reportName = "job.json"
 
-// run runs a job into its work folder.
+// run runs a job in its work folder.
 func (p *Pipeline) run(ctx context.Context, conf *Conf, files []string, work string) error {
 	job, err := NewJob(conf, p.Deps)
 	if err != nil {
@@ -79,8 +79,8 @@ func (p *Pipeline) run(ctx context.Context, conf *Conf, files []string, work str
 	return err
 }
 
-// abandon does away with the job that an earlier run has begun, and not ended, of other collections together. One of
-// the same is the runner's to go on with: it may still be under way, and ask the very hosts that this run would.
+// abandon ends the unfinished job of an earlier run with other collections. A job with the same collections is left to
+// the runner, which resumes it: it may still be active and send requests to the hosts of this run.
 func (p *Pipeline) abandon(ctx context.Context, pt *collectionDay, work string) error {
 	old := pt.state.Work
 	if old == "" || old == work {
@@ -94,7 +94,8 @@ func (p *Pipeline) abandon(ctx context.Context, pt *collectionDay, work string) 
 	return p.Place.Remove(ctx, old)
 }
 
-// publishFinished takes in the output of a collection's last job, if it is whole. It may be ended anywhere and done again.
+// publishFinished publishes the output of a collection's last job, if it is complete. It can be interrupted and
+// repeated.
 func (p *Pipeline) publishFinished(ctx context.Context, pt *collectionDay) error {
 	s := pt.state
 	if s.Work == "" {
@@ -102,7 +103,7 @@ func (p *Pipeline) publishFinished(ctx context.Context, pt *collectionDay) error
 	}
 	var done jobReport
 	err := ReadJSON(ctx, p.Place, path.Join(s.Work, reportName), &done)
-	if errors.Is(err, fs.ErrNotExist) { // the job did not end: it is run again, or gone on with
+	if errors.Is(err, fs.ErrNotExist) { // the job did not end: it is repeated or resumed
 		return nil
 	}
 	if err != nil {
@@ -139,7 +140,7 @@ func (p *Pipeline) publishFinished(ctx context.Context, pt *collectionDay) error
 	return p.clean(ctx, pt, work, &done)
 }
 
-// addJob notes a job that was done.
+// addJob adds a completed job.
 func (s *State) addJob(f *jobReport) {
 	d := Done{Step: s.Next, Began: f.Began, Seconds: f.Seconds, Inputs: f.Inputs, Failed: f.Failed,
 		Counters: map[string]int64{}, Together: map[string]int64{}}
@@ -154,12 +155,12 @@ func (s *State) addJob(f *jobReport) {
 	s.Done = append(s.Done, d)
 }
 
-// publish moves a collection's output of a job to where it belongs, and that of no collection.
+// publish moves a job's output of a collection, and its shared output, to the final folders.
 func (p *Pipeline) publish(ctx context.Context, pt *collectionDay, work string) error {
 	move := func(from, to string) error {
 		err := p.Place.Rename(ctx, from, to)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // another run, of another collection of the job, was quicker
+			return nil // another run, with another collection of the job, moved it first
 		}
 		return err
 	}

@@ -13,42 +13,42 @@ import (
 	"kumo/internal/state/store/xml"
 )
 
-// A Sink writes what one attempt of a task emits as files of a folder: FOLDER/part-00012, and so on, as the job routes
-// it; beside XML an index of it, FOLDER/index-00012.jsonl. XML is in the order of URLs: where one comes that is before
-// the last, as of a task that reads several files, part-00012-1.xml is begun, and so on. Files appear with Commit. One
-// goroutine uses it.
+// A Sink writes the output of one attempt of a task to files: FOLDER/part-00012 and so on, in the folders that the
+// job's routes name; for XML also an index, FOLDER/index-00012.jsonl. XML files are sorted by URL. If a URL precedes
+// the last one, as in a task that reads several files, a new piece is started: part-00012-1.xml, and so on. Files
+// appear with Commit. A Sink is used by one goroutine.
 type Sink struct {
 	ctx   context.Context
 	place place.Place
 	dir   string
 	part  int
 	job   *Job
-	files map[string]*sinkFile // by folder, the last
-	made  []*sinkFile          // all, in the order of their making
-	line  []byte               // of an index
+	files map[string]*sinkFile // latest file by folder
+	made  []*sinkFile          // all files, in order of creation
+	line  []byte               // line of an index
 }
 
-// A sinkFile is a file that is being written.
+// A sinkFile is an open output file.
 type sinkFile struct {
 	place.Writer
 	name  string
-	out   *bufio.Writer   // nil when all is written
-	seq   *seqfile.Writer // of a SequenceFile
+	out   *bufio.Writer   // nil when the file is complete
+	seq   *seqfile.Writer // for a SequenceFile
 	route Route
 
-	// members XML
+	// for XML
 	index *sinkFile
-	size  int64  // bytes so far
-	last  string // URL
-	piece int    // of the part
+	size  int64  // bytes written
+	last  string // last URL
+	piece int    // number within the part
 }
 
-// NewSink returns a sink of part number part in the folder dir of a place.
+// NewSink returns a sink for part number part in a folder.
 func NewSink(ctx context.Context, p place.Place, dir string, part int, job *Job) *Sink {
 	return &Sink{ctx: ctx, place: p, dir: dir, part: part, job: job, files: map[string]*sinkFile{}}
 }
 
-// PartName is the name of a part's file.
+// PartName returns the file name of a part.
 func PartName(part int, form Format) string {
 	switch form {
 	case XML:
@@ -59,7 +59,7 @@ func PartName(part int, form Format) string {
 	return fmt.Sprintf("part-%05d", part)
 }
 
-// Emit takes a record.
+// Emit writes a record.
 func (s *Sink) Emit(key, value []byte) error {
 	route := s.job.RouteOf(key, value)
 	f := s.files[route.Folder]
@@ -70,7 +70,7 @@ func (s *Sink) Emit(key, value []byte) error {
 		}
 	}
 	if f.route != route {
-		return fmt.Errorf("job %s: records of two forms in %s", s.job.Name, route.Folder)
+		return fmt.Errorf("job %s: records of two formats in %s", s.job.Name, route.Folder)
 	}
 	switch f.route.Format {
 	case Sequence:
@@ -106,7 +106,7 @@ func (s *Sink) emitXML(f *sinkFile, line []byte) error {
 	return err
 }
 
-// create begins a file; piece is not 0 of XML alone.
+// create creates a file. Only XML has pieces other than 0.
 func (s *Sink) create(route Route, piece int) (*sinkFile, error) {
 	dir := s.dir + "/" + route.Folder + "/"
 	name, index := PartName(s.part, route.Format), fmt.Sprintf("%s%05d.jsonl", indexPrefix, s.part)
@@ -136,7 +136,7 @@ func (s *Sink) create(route Route, piece int) (*sinkFile, error) {
 	return f, nil
 }
 
-// pieceName is the name of a further piece of a part: part-00012-1.xml.
+// pieceName returns the name of a further piece of a part: part-00012-1.xml.
 func pieceName(name string, piece int) string {
 	ext := path.Ext(name)
 	return fmt.Sprintf("%s-%d%s", strings.TrimSuffix(name, ext), piece, ext)
@@ -150,7 +150,7 @@ func (s *Sink) open(name string) (*sinkFile, error) {
 	return &sinkFile{Writer: w, name: name, out: bufio.NewWriterSize(w, 64<<10)}, nil
 }
 
-// Abort drops the file, with its index.
+// Abort discards the file and its index.
 func (f *sinkFile) Abort() {
 	f.Writer.Abort()
 	if f.index != nil {
@@ -158,7 +158,7 @@ func (f *sinkFile) Abort() {
 	}
 }
 
-// complete writes what is left to be written, and needs no memory from then on.
+// complete writes buffered data and releases the buffers.
 func (f *sinkFile) complete() error {
 	if f.out == nil {
 		return nil
@@ -179,7 +179,7 @@ func (f *sinkFile) complete() error {
 	return err
 }
 
-// finish lets the file appear, its index before it.
+// finish publishes the file, after its index.
 func (f *sinkFile) finish() error {
 	err := f.complete()
 	if err == nil && f.index != nil {
@@ -192,7 +192,7 @@ func (f *sinkFile) finish() error {
 	return f.Close()
 }
 
-// Commit lets the files appear. After an error none of them is left.
+// Commit publishes the files. After an error, none of them is left.
 func (s *Sink) Commit() error {
 	for i, f := range s.made {
 		if err := f.finish(); err != nil {
@@ -206,7 +206,7 @@ func (s *Sink) Commit() error {
 	return nil
 }
 
-// remove removes what has appeared of the file.
+// remove removes the published file.
 func (f *sinkFile) remove(ctx context.Context, p place.Place) error {
 	err := p.Remove(ctx, f.name)
 	if f.index != nil {
@@ -215,7 +215,7 @@ func (f *sinkFile) remove(ctx context.Context, p place.Place) error {
 	return err
 }
 
-// Abort drops what has not appeared.
+// Abort discards files that are not published.
 func (s *Sink) Abort() {
 	for _, f := range s.made {
 		f.Abort()

@@ -20,16 +20,16 @@ import (
 	"kumo/internal/lab/testmain"
 )
 
-// A site is hosts of a test with what they answer: by "host/path". What is not there is 404; a robots.txt, too.
+// A site serves hosts of a test: answers by "host/path". Everything else is 404, including robots.txt.
 type site struct {
 	*world
 	port string
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	answers map[string]http.HandlerFunc
 	asked   []string // in order
 	now     time.Time
-	since   time.Time // of the real clock
+	since   time.Time // real time
 }
 
 func newSite(t *testing.T, answers map[string]http.HandlerFunc) *site {
@@ -60,7 +60,7 @@ func (s *site) serve(w http.ResponseWriter, r *http.Request) {
 	answer(w, r)
 }
 
-// url is that of "host/path".
+// url returns the URL of "host/path".
 func (s *site) url(key string) string {
 	host, path, _ := strings.Cut(key, "/")
 	return "http://" + host + ":" + s.port + "/" + path
@@ -72,7 +72,7 @@ func (s *site) set(key string, answer http.HandlerFunc) {
 	s.answers[key] = answer
 }
 
-// requests are those since the last call, sorted.
+// requests returns the requests since the last call, sorted.
 func (s *site) requests() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,7 +82,7 @@ func (s *site) requests() []string {
 	return all
 }
 
-// setDay has the clock go on from three in the morning of a day.
+// setDay sets the clock to three in the morning of a day.
 func (s *site) setDay(date string) {
 	day, err := time.Parse(time.DateOnly, date)
 	if err != nil {
@@ -115,7 +115,7 @@ func (s *site) pipeline(date string, reducers int, all ...*collection.Collection
 			Resolve: []string{"*:*:127.0.0.1"}, Timeout: 5 * time.Second, MaxWait: 50 * time.Millisecond}}
 }
 
-// page is an HTML page with links to "host/path".
+// page serves an HTML page with links to "host/path".
 func (s *site) page(title string, links ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -138,7 +138,7 @@ func same(t *testing.T, what string, got, want []string) {
 	}
 }
 
-// outLinks are the records of a day, as "TYPE URL → LINKS", with names for URLs, sorted.
+// outLinks returns the OutLinks of a day, as "TYPE URL → LINKS", with names for URLs, sorted.
 func (s *site) outLinks(t *testing.T, c *collection.Collection, date string) (all []string) {
 	t.Helper()
 	names, err := batch.ListFiles(t.Context(), s.place, batch.DayFolder(c, "out", date))
@@ -222,7 +222,7 @@ func TestASeedThatRedirectsIsFollowedAtOnceOnItsHost(t *testing.T) {
 func TestARobotsTxtElsewhereIsAskedForByTheTaskThatHasItsHost(t *testing.T) {
 	s := newSite(t, map[string]http.HandlerFunc{})
 	var hosts []string
-	for i := range 8 { // some of which are in other partitions than www.test
+	for i := range 8 { // some are in other partitions than www.test
 		host := fmt.Sprintf("h%d.test", i)
 		hosts = append(hosts, host+"/")
 		s.set(host+"/robots.txt", s.redirect("www.test/robots.txt"))
@@ -324,7 +324,7 @@ func TestPagesInOtherLanguagesAreKeptApart(t *testing.T) {
 	s.wellFormed(t, c, day1)
 }
 
-// koi8 writes Russian in KOI8-R.
+// koi8 encodes Russian text as KOI8-R.
 func koi8(text string) []byte {
 	const upper = "юабцдефгхийклмнопярстужвьызшэщчъЮАБЦДЕФГХИЙКЛМНОПЯРСТУЖВЬЫЗШЭЩЧЪ"
 	letters := []rune(upper)

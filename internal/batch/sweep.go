@@ -10,8 +10,7 @@ import (
 	"kumo/internal/batch/collection"
 )
 
-// clean removes what is not needed any more once a job is done: its work folder, and after a merge the rounds'
-// Documents.
+// clean removes files that a completed job makes obsolete: its work folder, and after merge the rounds' Documents.
 func (p *Pipeline) clean(ctx context.Context, pt *collectionDay, work string, done *jobReport) error {
 	if err := p.dropWork(ctx, work, done); err != nil {
 		return err
@@ -45,7 +44,7 @@ func (p *Pipeline) removeRounds(ctx context.Context, pt *collectionDay) error {
 	return nil
 }
 
-// dropWork removes a job's work folder, if all that shared the job have taken their part.
+// dropWork removes a job's work folder when all collections of the job have published their part.
 func (p *Pipeline) dropWork(ctx context.Context, work string, done *jobReport) error {
 	for _, f := range done.Collections {
 		s, err := ReadState(ctx, p.Place, &collection.Collection{Code: f.Code, Directory: f.Directory}, done.Date)
@@ -56,7 +55,7 @@ func (p *Pipeline) dropWork(ctx context.Context, work string, done *jobReport) e
 	return p.Place.Remove(ctx, work)
 }
 
-// sweepWork drops work folders that a run has left which died just before it did.
+// sweepWork removes work folders that an interrupted run did not remove.
 func (p *Pipeline) sweepWork(ctx context.Context) error {
 	infos, err := p.Place.List(ctx, WorkFolder)
 	if err != nil {
@@ -67,7 +66,7 @@ func (p *Pipeline) sweepWork(ctx context.Context) error {
 		var done jobReport
 		err := ReadJSON(ctx, p.Place, path.Join(work, reportName), &done)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // under way, or its collections remove it when they are run
+			continue // active, or removed when its collections run
 		}
 		if err == nil {
 			err = p.dropWork(ctx, work, &done)
@@ -79,11 +78,11 @@ func (p *Pipeline) sweepWork(ctx context.Context) error {
 	return nil
 }
 
-// keptKnownDays is how many days what was known is kept: the last is what the next goes by, the one before is there for who
-// runs the last again.
+// keptKnownDays is the number of days whose known URLs are kept: the next day needs the last one, and repeating the
+// last day needs the one before.
 const keptKnownDays = 2
 
-// removeOldKnown removes what was known on earlier days.
+// removeOldKnown removes the known URLs of earlier days.
 func (p *Pipeline) removeOldKnown(ctx context.Context, pt *collectionDay) error {
 	days, err := Days(ctx, p.Place, pt.Collection, "known")
 	if err != nil {

@@ -12,12 +12,12 @@ import (
 	"kumo/internal/batch"
 )
 
-// A farRunner is one whose jobs live on when its process dies: it leaves a note where the job's output will be.
+// A farRunner is a runner whose jobs survive its process: it leaves a file where the job's output will be.
 type farRunner struct {
 	batch.Runner
 	place     place.Place
 	dies      bool
-	found     []string // outputs with a note of an earlier process
+	found     []string // outputs with a file of an earlier process
 	abandoned []string
 }
 

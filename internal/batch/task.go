@@ -9,37 +9,36 @@ import (
 	"sync"
 )
 
-// A Task is one run of a job's Map over a part of the input, or of its Reduce over a partition.
+// A Task is one attempt to run a job's Map over a part of the input, or its Reduce over a partition.
 type Task struct {
-	Index   int // among the job's tasks of this kind, from 0
-	Total   int // how many these are
-	Attempt int // 0 for the first run of the task
+	Index   int // among the job's tasks of this type, from 0
+	Total   int // number of tasks of this type
+	Attempt int // 0 for the first attempt
 
 	counters Counters
-	status   func(text string) // nil: nobody looks
+	status   func(text string) // may be nil
 }
 
-// NewTask makes a task. Its status is told to status, unless that is nil.
+// NewTask creates a task. status, unless nil, receives its status texts.
 func NewTask(index, of, attempt int, status func(text string)) *Task {
 	return &Task{Index: index, Total: of, Attempt: attempt, status: status}
 }
 
-// Count adds to a counter. It may be called by many goroutines at once.
+// Count adds to a counter. It may be called concurrently.
 func (t *Task) Count(group, name string, n int64) { t.counters.Add(group, name, n) }
 
-// Status says in a few words how far the task is, for people. A task that neither reads nor writes for minutes is to
-// call it now and then, or a cluster takes it for dead.
+// Status sets a short progress text for display. A task that neither reads nor writes for minutes must call it
+// periodically, or a cluster considers it dead.
 func (t *Task) Status(text string) {
 	if t.status != nil {
 		t.status(text)
 	}
 }
 
-// Counters are what the task has counted.
+// Counters returns the task's counters.
 func (t *Task) Counters() *Counters { return &t.counters }
 
-// CatchPanic calls f and makes an error of a panic: one page is not to end a crawl of days without a word of which job it
-// was.
+// CatchPanic calls f and converts a panic into an error: one page must not end a crawl of days without naming the job.
 func CatchPanic(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -50,11 +49,11 @@ func CatchPanic(f func() error) (err error) {
 	return f()
 }
 
-// A Counter names what is counted.
+// A Counter identifies a counter.
 type Counter struct{ Group, Name string }
 
-// Kind is the name without the word that it counts by: "charset" of "charset gbk", "failed" of "failed: dns". There are
-// few kinds, whatever a crawl meets.
+// Kind returns the name without its variable part: "charset" of "charset gbk", "failed" of "failed: dns". The number of
+// kinds is small, whatever a crawl finds.
 func (c Counter) Kind() string {
 	if kind, _, is := strings.Cut(c.Name, ": "); is {
 		return kind
@@ -67,13 +66,13 @@ func (c Counter) Kind() string {
 	return c.Name
 }
 
-// Counters count. The zero value has counted nothing. Its methods may be called by many goroutines at once.
+// Counters is a set of counters. The zero value is empty. Its methods may be called concurrently.
 type Counters struct {
 	mu sync.Mutex // guards n
 	n  map[Counter]int64
 }
 
-// Add adds to a counter.
+// Add adds n to a counter.
 func (c *Counters) Add(group, name string, n int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -83,68 +82,68 @@ func (c *Counters) Add(group, name string, n int64) {
 	c.n[Counter{group, name}] += n
 }
 
-// Get is a counter.
+// Get returns a counter.
 func (c *Counters) Get(group, name string) int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.n[Counter{group, name}]
 }
 
-// All are all counters that were added to.
+// All returns all counters that were set.
 func (c *Counters) All() map[Counter]int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return maps.Clone(c.n)
 }
 
-// AddAll adds what others have counted.
+// AddAll adds other counters.
 func (c *Counters) AddAll(others map[Counter]int64) {
 	for k, n := range others {
 		c.Add(k.Group, k.Name, n)
 	}
 }
 
-// A Runner runs jobs. A family has one interface: batch/batchtest is the contract that each runner passes.
+// A Runner runs jobs. Package batch/batchtest contains the contract that each runner passes.
 type Runner interface {
-	// Run runs a job over its input and leaves the output in r.Output, which is removed first. When it returns without
-	// an error, the output is complete and durable: what failed or superfluous attempts of a task emitted is not among
-	// it. After an error, or if the process is killed, there may be anything. A task that fails is run again a few times.
+	// Run runs a job over its input and writes the output to r.Output, which is removed first. When it returns without
+	// error, the output is complete and durable, and contains no records of failed or superfluous attempts. After an
+	// error or a crash, the output is undefined. A failed task is retried a few times.
 	Run(ctx context.Context, r Run) (*Result, error)
 }
 
-// An Abandoner is a runner whose jobs may outlive the process that has begun them. When it is to run one whose output
-// is where an earlier process has begun the same, it goes on with that.
+// An Abandoner is a runner whose jobs may outlive the process that started them. If it is to run a job that an earlier
+// process started with the same output, it resumes that one.
 type Abandoner interface {
-	// Abandon ends the job that an earlier process has begun with this output, if it is under way.
+	// Abandon ends the job that an earlier process started with this output, if it is active.
 	Abandon(ctx context.Context, output string) error
 }
 
 // A Run is a job with its input and output.
 type Run struct {
 	Job *Job
-	// Conf is what Job was made from, for tasks in other processes.
+	// Conf is the configuration from which Job was created, for tasks in other processes.
 	Conf *Conf
-	// Inputs are files of the place, SequenceFiles as jobs write them. There may be none.
+	// Inputs are the names of SequenceFiles in the storage location. There may be none.
 	Inputs []string
 	// Output is a folder of the place. Its files are FOLDER/part-00000 and so on, or part-00000.xml, as Job.Route says.
 	Output string
-	// Reducers is how many partitions there are; 1 at least.
+	// Reducers is the number of partitions; at least 1.
 	Reducers int
-	// Progress, unless nil, is told how far the job is now and then, from any goroutine.
+	// Progress, unless nil, is called periodically, from any goroutine.
 	Progress func(Progress)
 }
 
-// A Result is what a job came to.
+// A Result is the result of a job.
 type Result struct {
-	Counters *Counters // of the attempts whose output counts
+	Counters *Counters // of successful attempts
 	Tasks    int
-	Failed   int // attempts that failed
+	Failed   int // number of failed attempts
 }
 
-// A Progress is how far a job is.
+// Progress is the progress of a job.
 type Progress struct {
-	Maps, MapsDone       int // MapsDone of Maps tasks
+	Maps, MapsDone       int // number of tasks
 	Reduces, ReducesDone int
-	Status               string // of some task that said something
+	Status               string // last status of any task
 	Counters             map[Counter]int64
 }

@@ -15,11 +15,11 @@ import (
 	"kumo/internal/state/frontier"
 )
 
-// visit visits a URL. An error ends the task; a failure of the URL is in its Document.
+// visit visits a URL. An error ends the task; failures of the URL are recorded in its Document.
 func (c *crawler) visit(ctx context.Context, v *frontier.Visit, resp *page.Response) error {
 	u, err := weburl.Parse(v.URL)
 	if err != nil {
-		c.frontier.Done(v, frontier.Result{}) // cannot be: add refuses such URLs
+		c.frontier.Done(v, frontier.Result{}) // unreachable: add refuses such URLs
 		return nil
 	}
 	if v.Robots == "" {
@@ -28,12 +28,12 @@ func (c *crawler) visit(ctx context.Context, v *frontier.Visit, resp *page.Respo
 		}
 	}
 	if addr, err := c.client.Resolve(ctx, u.Hostname(), u.Port()); err == nil && !c.frontier.Reserve(v, addr) {
-		return nil // the frontier has it wait for the address
+		return nil // the frontier queues it for the address
 	}
 	return c.fetch(ctx, v, u, resp)
 }
 
-// skip ends the visit of a URL that is not to be requested, or not now, and reports whether it did.
+// skip ends the visit of a URL that must not be requested, or not now, and reports whether it did.
 func (c *crawler) skip(v *frontier.Visit, u weburl.URL) (over bool, err error) {
 	origin := u.Origin()
 	var each func(*InURL) error
@@ -44,7 +44,7 @@ func (c *crawler) skip(v *frontier.Visit, u weburl.URL) (over bool, err error) {
 			c.gate.Await(v, origin, item.Item{})
 			return true, nil
 		}
-		each = c.out.postpone // the next round fetches them elsewhere
+		each = c.out.postpone // the next round fetches them in another task
 	} else if ok, line := rules.Allowed(u.RequestURI()); ok {
 		return false, nil
 	} else if rules.Temporary() {
@@ -61,7 +61,7 @@ func (c *crawler) skip(v *frontier.Visit, u weburl.URL) (over bool, err error) {
 	return true, nil
 }
 
-// fetch requests a URL or a robots.txt, and emits what came of it unless it is tried again.
+// fetch requests a URL or a robots.txt, and emits the result unless it is retried.
 func (c *crawler) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL, resp *page.Response) error {
 	req := fetch.Request{URL: v.URL}
 	judge, conditional := visit.Judge, false
@@ -71,7 +71,7 @@ func (c *crawler) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL, re
 	} else if wishes = c.pending.claim(v.URL); len(wishes) > 0 {
 		conditional = condition(wishes, &req)
 	} else {
-		c.frontier.Done(v, frontier.Result{}) // cannot be: a claim comes with the item
+		c.frontier.Done(v, frontier.Result{}) // unreachable: an item in the frontier has InURLs
 		return nil
 	}
 	v.Tries++
@@ -122,13 +122,13 @@ func (c *crawler) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL, re
 func (c *crawler) judgeOrigin(origin string, v *frontier.Visit, j *visit.Verdict) bool {
 	if a, tooMuch := c.origins.Judge(origin, v.Started, j, false); tooMuch {
 		c.origins.Abandon(origin, visit.Abandonment{Failure: page.Unreachable,
-			Why: "given up after failures in a row: " + a.Why})
+			Why: "abandoned after failures in a row: " + a.Why})
 	}
 	_, gone := c.origins.Abandoned(origin)
 	return gone
 }
 
-// condition makes a request conditional, if all wishes know the same version of the page.
+// condition makes a request conditional if all InURLs know the same version of the page.
 func condition(wishes []InURL, req *fetch.Request) bool {
 	first := &wishes[0]
 	for i := range wishes {
@@ -174,9 +174,9 @@ func (c *crawler) emitDocuments(u weburl.URL, wishes []InURL, resp *page.Respons
 	return c.follow(u, d.RedirectTo, wishes)
 }
 
-// follow goes after a redirect on the same host in the first round, as of seeds. All others wait for the next round, as
-// other links do: another host may be another task's, and in a later round only optimize can tell what was fetched
-// before.
+// follow adds the target of a redirect on the same host in the first round, as for seeds. Other redirects wait for the
+// next round, as links do: another host may belong to another task, and in later rounds only optimize can determine
+// what was fetched before.
 func (c *crawler) follow(from weburl.URL, to string, wishes []InURL) error {
 	u, err := weburl.Parse(to)
 	if err != nil || u.Host() != from.Host() || c.Round > 0 {
@@ -191,7 +191,7 @@ func (c *crawler) follow(from weburl.URL, to string, wishes []InURL) error {
 	return c.add(to, next)
 }
 
-// readRobots emits what came of a request for a robots.txt: the rules of its origin, or where it redirects.
+// readRobots emits the result of a robots.txt request: the rules of its origin, or its redirect target.
 func (c *crawler) readRobots(v *frontier.Visit, u weburl.URL, resp *page.Response, begun time.Time,
 	j *visit.Verdict) error {
 	r := RobotsRecord{Origin: v.Robots, Time: c.Now().UTC()}

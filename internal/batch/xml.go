@@ -9,8 +9,8 @@ import (
 	"kumo/internal/state/store/xml"
 )
 
-// xml writes what the day's pages say. Pages in other languages than their collection's are kept apart; what was not
-// changed since the day before is in that day's.
+// xml writes the texts of the day's pages. Pages in other languages than the collection's go to a separate folder.
+// Pages that have not changed are in the files of an earlier day.
 func (s *setup) xml() *Job { return &Job{Name: JobXML, Map: s.xmlMap, Route: s.route} }
 
 func (s *setup) xmlMap(_ context.Context, t *Task, r Record, emit Emit) error {
@@ -39,7 +39,7 @@ func (s *setup) xmlMap(_ context.Context, t *Task, r Record, emit Emit) error {
 		m.count(t, "without text", 1)
 	}
 	kind := KindPage
-	if m.Language.Accepts(d.Lang, float64(d.Share), float64(d.Confidence)) { // or has no language that can be told
+	if m.Language.Accepts(d.Lang, float64(d.Share), float64(d.Confidence)) { // or its language is unknown
 		m.count(t, "kept", 1)
 		m.count(t, "kept bytes", int64(len(d.Raw)-d.HeadLen))
 	} else {

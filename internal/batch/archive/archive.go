@@ -1,6 +1,5 @@
-// Package archive writes the Documents of a batch crawl as WARC files. The files of a day are in their own folder,
-// which appears when it is complete. Content that was unchanged on a day becomes a revisit record, which names the day
-// that has the body.
+// Package archive writes the Documents of a batch crawl as WARC files. Each day has its own folder, which appears when
+// it is complete. Content that was unchanged on a day becomes a revisit record, which names the day that has the body.
 package archive
 
 import (
@@ -23,33 +22,33 @@ import (
 	"kumo/internal/state/store"
 )
 
-// A Day says of what WARCs are made, and where.
+// A Day selects the day of a collection that is written as WARCs, and the target folder.
 type Day struct {
 	Place      place.Place
-	Collection *collection.Collection // its code and directory
+	Collection *collection.Collection // defines code and directory
 	Date       string
-	Dir        string // the folder to be made
-	// Open opens a store of WARCs in a folder.
+	Dir        string // target folder; must not exist
+	// Open opens a WARC store in a folder.
 	Open  func(dir string) (store.Store, error)
-	Agent string // whose rules a page's robots directives are read by
+	Agent string // user agent name that a page's robots directives are evaluated for
 }
 
-// Counts are what a day's Documents came to.
+// Counts are the numbers of records written for a day.
 type Counts struct {
 	Responses  int `json:"responses"`
-	Robots     int `json:"robots_txt"` // answers for robots.txt files, which are not among the responses
+	Robots     int `json:"robots_txt"` // answers for robots.txt files, not counted as responses
 	Revisits   int `json:"revisits"`
-	NoAnswer   int `json:"no_answer"`    // failed, or left out by a rule
-	NotArchive int `json:"not_archived"` // pages that ask not to be archived
+	NoAnswer   int `json:"no_answer"`    // failed, or excluded by a rule
+	NotArchive int `json:"not_archived"` // pages with noarchive
 }
 
-// ErrExists is a day whose folder is there already.
-var ErrExists = errors.New("it is there already")
+// ErrExists is the error for a day whose folder already exists.
+var ErrExists = errors.New("the folder already exists")
 
-// finalizeEvery is after how many records files that are full get their final names.
+// finalizeEvery is the number of records after which full files get their final names.
 const finalizeEvery = 10_000
 
-// Write makes a day's WARCs.
+// Write writes the WARCs of a day.
 func Write(ctx context.Context, d Day) (n Counts, err error) {
 	if _, err := os.Lstat(d.Dir); !errors.Is(err, os.ErrNotExist) {
 		return n, cmp.Or(err, fmt.Errorf("%s: %w", d.Dir, ErrExists))
@@ -59,7 +58,7 @@ func Write(ctx context.Context, d Day) (n Counts, err error) {
 		return n, err
 	}
 	open := d.Dir + ".open"
-	if err := os.RemoveAll(open); err != nil { // of a run that was ended
+	if err := os.RemoveAll(open); err != nil { // left over from an interrupted run
 		return n, err
 	}
 	if err := os.MkdirAll(open, 0o777); err != nil {
@@ -96,12 +95,12 @@ type writer struct {
 	parser      *parse.Parser
 	resp        page.Response
 	page        page.Page
-	unfinalized int // records since files were settled
+	unfinalized int // records since the last finalize
 
-	origins map[string]bool // whose URLs the day has
+	origins map[string]bool // origins of the day's URLs
 }
 
-// robots writes what robots.txt files of the day's origins have answered; they lie in the place for all collections.
+// robots writes the robots.txt answers of the day's origins. They are stored once for all collections.
 func (w *writer) robots(ctx context.Context, p place.Place, date string) error {
 	names, err := batch.ListFiles(ctx, p, path.Join(batch.RobotsFolder, date))
 	if err != nil {
@@ -142,7 +141,7 @@ func (w *writer) finalize() error {
 	return w.store.Finalize()
 }
 
-// maxDecoded bounds a page's body without its content coding.
+// maxDecoded limits the size of a page's body after content decoding.
 const maxDecoded = 64 << 20
 
 func (w *writer) put(d *batch.Document) error {
@@ -170,7 +169,7 @@ func (w *writer) put(d *batch.Document) error {
 		w.Revisits++
 	} else {
 		w.Responses++
-		if d.Unmodified { // the digest is that of a page that no WARC has
+		if d.Unmodified { // the digest belongs to a page that no WARC contains
 			rec.Digest = sha1.Sum(w.resp.Payload)
 		}
 	}
@@ -183,11 +182,11 @@ func (w *writer) put(d *batch.Document) error {
 	return w.finalize()
 }
 
-// read reads the page again, as when it was fetched: its links are in no Document.
+// read parses the page again, as it was fetched: Documents do not contain links.
 func (w *writer) read() *page.Page {
 	if parse.Readable(parse.MediaType(w.resp.Header.Get("Content-Type"))) {
-		_ = fetch.Decode(&w.resp, maxDecoded) // the Document says what was wrong
+		_ = fetch.Decode(&w.resp, maxDecoded) // errors are recorded in the Document
 	}
-	_ = w.parser.Parse(&w.resp, &w.page) // likewise
+	_ = w.parser.Parse(&w.resp, &w.page) // same
 	return &w.page
 }

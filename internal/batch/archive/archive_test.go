@@ -31,7 +31,7 @@ var (
 
 const day1, day2 = "2026-11-21", "2026-11-22"
 
-// answered is a Document with an answer.
+// answered returns a Document with an answer.
 func answered(url string, at time.Time, status int, head, wire, body string) batch.Document {
 	raw := fmt.Sprintf("HTTP/1.1 %d X\r\n%s\r\n", status, head)
 	return batch.Document{Collection: "de", URL: url, From: "http://from.test/", Time: at, Took: time.Second,
@@ -41,7 +41,7 @@ func answered(url string, at time.Time, status int, head, wire, body string) bat
 
 const html = "Content-Type: text/html\r\n"
 
-// documents are those of two days: the second finds the first's pages unchanged, by a 304 and by the same body.
+// documents returns the Documents of two days. On the second, the pages are unchanged, by a 304 or by the same body.
 func documents() (one, two []batch.Document) {
 	const body, chunked = `<a href="/to">x</a>`, "13\r\n<a href=\"/to\">x</a>\r\n0\r\n\r\n"
 	hidden := answered("http://hidden.test/", start, 200, html, "", "")
@@ -62,13 +62,13 @@ func documents() (one, two []batch.Document) {
 	two = []batch.Document{
 		same(answered("http://chunked.test/", next, 304, "ETag: x\r\n", "", body), batch.Stored{Time: start,
 			Chunked: sha1.Sum([]byte(chunked))}),
-		same(answered("http://other.test/", next, 304, "ETag: x\r\n", "", body), batch.Stored{}), // of nothing kept
+		same(answered("http://other.test/", next, 304, "ETag: x\r\n", "", body), batch.Stored{}), // no stored body
 		same(answered("http://plain.test/", next, 200, html, body, body), stored),
 	}
 	return one, two
 }
 
-// newPlace has a day's Documents.
+// newPlace returns a storage location with Documents of two days.
 func newPlace(t *testing.T) place.Place {
 	t.Helper()
 	p, err := file.Open(t.TempDir(), vfs.OS)
@@ -102,7 +102,7 @@ func dayOf(p place.Place, date, dir string) archive.Day {
 		Agent: "kumo"}
 }
 
-// records are all of a day's, by type and URL.
+// records returns all records of a day, by type and URL.
 func records(t *testing.T, dir string) map[string]*warc.Record {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "warc", "*.warc.gz"))
@@ -143,7 +143,7 @@ func TestADayBecomesWARCs(t *testing.T) {
 	if want := (archive.Counts{Responses: 1, Revisits: 2}); err != nil || two != want {
 		t.Errorf("%+v, %v, want %+v", two, err, want)
 	}
-	for date, want := range map[string]int{day1: 9, day2: 9} { // and a warcinfo a file
+	for date, want := range map[string]int{day1: 9, day2: 9} { // and one warcinfo per file
 		if n, err := archive.Verify(t.Context(), filepath.Join(dir, date)); err != nil || n <= want {
 			t.Errorf("%s: %d records, %v", date, n, err)
 		}
@@ -245,7 +245,7 @@ func TestDamageIsFound(t *testing.T) {
 	}
 }
 
-// robots.txt files lie beside the Documents, for all collections: those of the day's origins are written.
+// robots.txt answers are stored for all collections; only those of the day's origins are written.
 func TestRobotsTxtOfTheDaysOrigins(t *testing.T) {
 	p, dir := newPlace(t), t.TempDir()
 	exchange := func(url string, status int, fields, body string) batch.Document {

@@ -12,14 +12,14 @@ import (
 	"kumo/internal/state/store/warc"
 )
 
-// Verify reads every record of a day's WARCs to its last byte, checks its digests, and that the index has a line for
-// each answer, and each line its record.
+// Verify reads every record of a day's WARCs to its last byte and checks its digests. It also checks that the index has
+// a line for each answer, and a record for each line.
 func Verify(ctx context.Context, dir string) (records int, err error) {
 	names, err := filepath.Glob(filepath.Join(dir, "warc", "*.warc*"))
 	if err != nil {
 		return 0, err
 	}
-	answers := map[location]string{} // of records that the index must name: their URLs
+	answers := map[location]string{} // URLs of the records that the index must list
 	for _, name := range names {
 		n, err := verifyFile(ctx, name, answers)
 		records += n
@@ -33,7 +33,7 @@ func Verify(ctx context.Context, dir string) (records int, err error) {
 	return records, verifyIndex(filepath.Join(dir, "index.cdxj"), answers)
 }
 
-// A location is where a record lies.
+// A location is the position of a record.
 type location struct {
 	file           string
 	offset, length int64
@@ -71,8 +71,8 @@ func verifyFile(ctx context.Context, name string, answers map[location]string) (
 	}
 }
 
-// errIndex is an index that does not fit its files.
-var errIndex = errors.New("the index does not fit the WARCs")
+// errIndex is the error for an index that does not match its files.
+var errIndex = errors.New("the index does not match the WARCs")
 
 func verifyIndex(name string, answers map[location]string) error {
 	f, err := os.Open(name)
@@ -88,7 +88,7 @@ func verifyIndex(name string, answers map[location]string) error {
 		}
 		at, line := location{x.File, x.Offset, x.Length}, string(text)
 		if url, there := answers[at]; !there || url != x.URL || line < before {
-			return fmt.Errorf("%s: %w: the line of %s", name, errIndex, x.URL)
+			return fmt.Errorf("%s: %w: no record for the line of %s", name, errIndex, x.URL)
 		}
 		delete(answers, at)
 		before = line

@@ -20,14 +20,14 @@ import (
 	xmlform "kumo/internal/state/store/xml"
 )
 
-// A Fixture is a runner with the place that it reads and writes.
+// A Fixture is a runner and the storage location that it reads and writes.
 type Fixture struct {
 	Runner batch.Runner
 	Place  place.Place
 }
 
-// Run tests a runner. open is called once for each test and returns a runner on an empty place. Where tasks run in
-// other processes they find the suite's jobs by [Job] and the name in the Conf.
+// Run tests a runner. open is called once per test and returns a runner with an empty storage location. Tasks in other
+// processes find the suite's jobs through [Job] by the name in the Conf.
 func Run(t *testing.T, open func(t *testing.T) Fixture) {
 	for name, test := range map[string]func(*testing.T, Fixture){
 		"the same records with 1, 2 and 5 reducers": sameRecords,
@@ -37,13 +37,13 @@ func Run(t *testing.T, open func(t *testing.T) Fixture) {
 		"a huge record":                             hugeRecord,
 		"every byte value":                          everyByte,
 		"without reducers":                          mapOnly,
-		"a key is where its partition is":           partition,
-		"a task that fails is run again":            flaky,
-		"a job that fails leaves its error":         failing,
-		"values that nobody asks for":               firstValues,
+		"keys are in the file of their partition":   partition,
+		"a failed task is retried":                  flaky,
+		"a failed job returns its error":            failing,
+		"values that are not read":                  firstValues,
 		"the output replaces an older one":          replaces,
 		"an XML document":                           document,
-		"a run that is ended":                       canceled,
+		"a canceled run":                            canceled,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })
 	}
@@ -58,7 +58,7 @@ func (r record) compare(o record) int {
 	return strings.Compare(r.value, o.value)
 }
 
-// write writes records as n files of input.
+// write writes records to n input files.
 func (f Fixture) write(t *testing.T, n int, all []record) (names []string) {
 	t.Helper()
 	for i := range n {
@@ -84,7 +84,7 @@ func (f Fixture) try(ctx context.Context, job string, reducers int, inputs []str
 		Reducers: reducers, Progress: func(batch.Progress) {}})
 }
 
-// run runs a job and returns the records of each file of the output, by its name there.
+// run runs a job and returns the records of each output file, by file name.
 func (f Fixture) run(t *testing.T, job string, reducers int, inputs []string) (map[string][]record, *batch.Result) {
 	t.Helper()
 	result, err := f.try(t.Context(), job, reducers, inputs)
@@ -109,7 +109,7 @@ func (f Fixture) run(t *testing.T, job string, reducers int, inputs []string) (m
 	return files, result
 }
 
-// sortedRecords are the records of all files; within a file of a reducer their keys are in order.
+// sortedRecords returns the records of all files, sorted. It checks that each file's keys are in order.
 func sortedRecords(t *testing.T, files map[string][]record) (all []record) {
 	t.Helper()
 	for name, some := range files {
@@ -126,7 +126,7 @@ func checkSame(t *testing.T, got, want []record) {
 	t.Helper()
 	slices.SortFunc(want, record.compare)
 	if !slices.Equal(got, want) {
-		t.Errorf("%d records came out of %d, or others", len(got), len(want))
+		t.Errorf("got %d records, want %d, or their contents differ", len(got), len(want))
 	}
 }
 
@@ -144,10 +144,10 @@ func sameRecords(t *testing.T, f Fixture) {
 		files, result := f.run(t, "identity", n, inputs)
 		checkSame(t, sortedRecords(t, files), slices.Clone(all))
 		if len(files) > n {
-			t.Errorf("%d files of %d reducers", len(files), n)
+			t.Errorf("%d files from %d reducers", len(files), n)
 		}
 		if in := result.Counters.Get("test", "in"); in != int64(len(all)) || result.Failed != 0 {
-			t.Errorf("%d records were counted of %d, %d attempts failed", in, len(all), result.Failed)
+			t.Errorf("%d of %d records counted, %d attempts failed", in, len(all), result.Failed)
 		}
 	}
 }
@@ -177,7 +177,7 @@ func emptyInput(t *testing.T, f Fixture) {
 	inputs := f.write(t, 2, nil)
 	for _, job := range []string{"identity", "map-only"} {
 		if files, _ := f.run(t, job, 2, inputs); len(sortedRecords(t, files)) != 0 {
-			t.Errorf("%s: something came out of nothing", job)
+			t.Errorf("%s: output without input", job)
 		}
 	}
 }
@@ -185,12 +185,12 @@ func emptyInput(t *testing.T, f Fixture) {
 func noInput(t *testing.T, f Fixture) {
 	for _, job := range []string{"identity", "map-only"} {
 		if files, _ := f.run(t, job, 2, nil); len(sortedRecords(t, files)) != 0 {
-			t.Errorf("%s: something came out of nothing", job)
+			t.Errorf("%s: output without input", job)
 		}
 	}
 }
 
-// hugeSize is that of a page longer than any sound one; in short tests, longer than all buffers.
+// hugeSize is more than any valid page has; in short tests it is only more than all buffers.
 func hugeSize() int {
 	if testing.Short() {
 		return 10 << 20
@@ -255,7 +255,7 @@ func mapOnly(t *testing.T, f Fixture) {
 	slices.SortFunc(got, record.compare)
 	checkSame(t, got, all)
 	if n := result.Counters.Get("test", "in"); n != int64(len(all)) {
-		t.Errorf("%d records were counted of %d", n, len(all))
+		t.Errorf("%d of %d records counted", n, len(all))
 	}
 }
 
@@ -293,7 +293,7 @@ func flaky(t *testing.T, f Fixture) {
 			t.Errorf("%d attempts failed", result.Failed)
 		}
 		if in := result.Counters.Get("test", "in"); in != int64(len(all)) {
-			t.Errorf("%d records were counted of %d: failed attempts do not count", in, len(all))
+			t.Errorf("%d of %d records counted; failed attempts must not count", in, len(all))
 		}
 	}
 }
@@ -301,10 +301,10 @@ func flaky(t *testing.T, f Fixture) {
 func failing(t *testing.T, f Fixture) {
 	_, err := f.try(t.Context(), "failing", 2, f.write(t, 1, makeRecords(10)))
 	if err == nil {
-		t.Fatal("a job that fails ends well")
+		t.Fatal("a failed job returned no error")
 	}
 	if !strings.Contains(err.Error(), "failing") || !strings.Contains(err.Error(), errFails.Error()) {
-		t.Errorf("the error names neither the job nor the reason: %v", err)
+		t.Errorf("the error does not name the job and the reason: %v", err)
 	}
 }
 
@@ -315,7 +315,7 @@ func firstValues(t *testing.T, f Fixture) {
 		keys[r.key] = true
 	}
 	if got := sortedRecords(t, files); len(got) != len(keys) || result.Counters.Get("test", "first") != int64(len(keys)) {
-		t.Errorf("%d keys came out of %d, %d were counted", len(got), len(keys), result.Counters.Get("test", "first"))
+		t.Errorf("%d of %d keys in the output, %d counted", len(got), len(keys), result.Counters.Get("test", "first"))
 	}
 }
 
@@ -364,11 +364,11 @@ func document(t *testing.T, f Fixture) {
 		pages += len(got.Pages)
 	}
 	if pages != len(all) || indexed != pages {
-		t.Errorf("%d pages of %d, %d in indexes", pages, len(all), indexed)
+		t.Errorf("%d of %d pages, %d in indexes", pages, len(all), indexed)
 	}
 }
 
-// indexLine checks that a line of an index leads to the record of its URL.
+// indexLine checks that an index line points to the record of its URL.
 func indexLine(t *testing.T, p place.Place, dir string, line []byte) {
 	t.Helper()
 	e, err := batch.ParseEntry(line)
@@ -385,7 +385,7 @@ func indexLine(t *testing.T, p place.Place, dir string, line []byte) {
 		t.Fatal(err)
 	}
 	if r, err := xmlform.Parse(data); err != nil || r.URL != e.URL {
-		t.Errorf("where %s should be is %q: %v", e.URL, data, err)
+		t.Errorf("record of %s: got %q: %v", e.URL, data, err)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"kumo/internal/batch"
 )
 
-// Job is a job of the suite by its name, for tasks in other processes; nil if there is none.
+// Job returns the suite's job with a name, for tasks in other processes, or nil.
 func Job(name string) *batch.Job {
 	j := jobs[name]
 	if j != nil {
@@ -21,27 +21,27 @@ func Job(name string) *batch.Job {
 }
 
 var jobs = map[string]*batch.Job{
-	// every record as it is
+	// emits every record unchanged
 	"identity": {Map: pass, Reduce: batch.EachKey(passAll)},
-	// the words of the values, counted
+	// counts the words of the values
 	"words": {Map: words, Combine: sum, Reduce: batch.EachKey(sumAll)},
-	// no reducers; records whose keys begin with "x" go to a folder of their own
+	// no reducers; records whose keys begin with "x" go to their own folder
 	"map-only": {Map: pass, Route: func(key, _ []byte) batch.Route {
 		if bytes.HasPrefix(key, []byte("x")) {
 			return batch.Route{Folder: "apart/x"}
 		}
 		return batch.Route{Folder: "out"}
 	}},
-	// keys by their first byte; each reducer says which it is
+	// partitions keys by their first byte; each reducer records its number
 	"partition": {Map: pass, Partition: func(key []byte, n int) int { return int(key[0]) % n },
 		Reduce: batch.EachKey(func(_ context.Context, t *batch.Task, key []byte, _ iter.Seq[[]byte], emit batch.Emit) error {
 			return emit(key, fmt.Appendf(nil, "%d of %d", t.Index, t.Total))
 		})},
-	// the first attempt of each task fails in the middle of what it emits
+	// the first attempt of each task fails after some output
 	"flaky": {Map: flakyMap, Reduce: flakyReduce},
-	// no attempt succeeds
+	// every attempt fails
 	"failing": {Map: pass, Reduce: func(context.Context, *batch.Task, batch.Groups, batch.Emit) error { return errFails }},
-	// only the first value of each key is asked for, and counted
+	// reads and counts only the first value of each key
 	"first": {Map: pass, Reduce: batch.EachKey(func(_ context.Context, t *batch.Task, key []byte, values iter.Seq[[]byte],
 		emit batch.Emit) error {
 		t.Status("at " + string(key[:min(len(key), 20)]))
@@ -51,7 +51,7 @@ var jobs = map[string]*batch.Job{
 		}
 		return emit(key, nil)
 	})},
-	// pages of a document
+	// XML pages
 	"xml": {Map: pass, Route: func([]byte, []byte) batch.Route { return batch.Route{Folder: "xml", Format: batch.XML} }},
 }
 

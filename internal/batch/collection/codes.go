@@ -2,7 +2,7 @@ package collection
 
 import "strings"
 
-// Codes lists the codes of collections, for people.
+// Codes returns the codes of collections as a list for display.
 func Codes(all []*Collection) string {
 	codes := make([]string, len(all))
 	for i, c := range all {

@@ -12,44 +12,45 @@ import (
 	"kumo/internal/content/policy"
 )
 
-// A Collection says what is crawled together, and how. [Load] has filled in and checked what a file says.
+// A Collection defines what is crawled together, and how. [Load] has set defaults and checked the values.
 type Collection struct {
-	Code      string `yaml:"code"`                // names it: lower case letters, digits and hyphens
-	Name      string `yaml:"name,omitempty"`      // for people, in its own language
-	Directory string `yaml:"directory,omitempty"` // in the place; default crawler_CODE
+	Code      string `yaml:"code"`                // identifier: lower case letters, digits and hyphens
+	Name      string `yaml:"name,omitempty"`      // display name, in its own language
+	Directory string `yaml:"directory,omitempty"` // folder in the storage location; default crawler_CODE
 
 	Seeds   []string `yaml:"seeds"`             // http and https URLs, canonical
-	Scope   string   `yaml:"scope,omitempty"`   // how far from the seeds: host, domain (default), prefix, page, any
-	Include []string `yaml:"include,omitempty"` // a URL must match one of these patterns, if there are any; seeds need not
-	Exclude []string `yaml:"exclude,omitempty"` // and none of these
+	Scope   string   `yaml:"scope,omitempty"`   // distance from the seeds: host, domain (default), prefix, page, any
+	Include []string `yaml:"include,omitempty"` // if not empty, URLs other than seeds must match one of these patterns
+	Exclude []string `yaml:"exclude,omitempty"` // URLs must match none of these
 
-	Depth     int      `yaml:"depth"`               // hops from a seed, 0: the seeds alone; default 8
-	Threads   int      `yaml:"threads,omitempty"`   // that fetch at once, a task; default 30
+	Depth     int      `yaml:"depth"`               // hops from a seed, 0: only the seeds; default 8
+	Threads   int      `yaml:"threads,omitempty"`   // concurrent fetches per task; default 30
 	Interval  Duration `yaml:"interval,omitempty"`  // between two pages of a site; default 1s
 	Redirects int      `yaml:"redirects,omitempty"` // in a row; default 20
 
-	Charsets []string `yaml:"charsets,omitempty"` // that its pages are expected in, WHATWG names
+	Charsets []string `yaml:"charsets,omitempty"` // expected in its pages, WHATWG names
 	Language Language `yaml:"language,omitempty"`
-	Recrawl  []string `yaml:"recrawl,omitempty"`  // as policy.ParseInterval reads them; default 24h,20h,30d
-	Fields   string   `yaml:"fields,omitempty"`   // a file of rules by which records are made of its pages, beside its own
-	Schedule string   `yaml:"schedule,omitempty"` // when it is run, as ParseSchedule reads it; "" is never by itself
+	Recrawl  []string `yaml:"recrawl,omitempty"` // as parsed by policy.ParseInterval; default 24h,20h,30d
+	// file of rules that extract records from its pages, relative to its own file
+	Fields   string `yaml:"fields,omitempty"`
+	Schedule string `yaml:"schedule,omitempty"` // run times, as parsed by ParseSchedule; "": no scheduled runs
 
-	// FieldRules is what the file Fields holds, so that whoever has the collection has its rules.
+	// FieldRules is the content of the file Fields, so that the rules travel with the collection.
 	FieldRules []byte `yaml:"-" json:",omitempty"`
 }
 
-// A Language is what a page must be in to be kept with the others. Others are kept apart.
+// A Language is the expected language of pages. Pages in other languages are stored separately.
 type Language struct {
-	Code       string  `yaml:"code,omitempty"`       // as in lang.Known, or AnyLanguage; default that of the collection
-	Share      float64 `yaml:"share,omitempty"`      // of its text that is in it, at least; default 0.5
-	Confidence float64 `yaml:"confidence,omitempty"` // of telling it, at least; default 0.5
+	Code       string  `yaml:"code,omitempty"`       // as in lang.Known, or AnyLanguage; default: the collection's code
+	Share      float64 `yaml:"share,omitempty"`      // minimum share of its text in this language; default 0.5
+	Confidence float64 `yaml:"confidence,omitempty"` // minimum confidence of the detection; default 0.5
 }
 
-// AnyLanguage as a language's code keeps pages whatever they are in.
+// AnyLanguage as a language's code accepts pages in any language.
 const AnyLanguage = "any"
 
-// Accepts reports whether a page is kept with the collection's: most of it is in this language, share of it, as far as
-// confidence goes. One without a language that can be told ("") is.
+// Accepts reports whether a page belongs to the collection: its main language is this one, with the required share and
+// confidence. A page whose language is unknown ("") is accepted.
 func (l *Language) Accepts(code string, share, confidence float64) bool {
 	return code == "" || l.Code == AnyLanguage || code == l.Code && share >= l.Share && confidence >= l.Confidence
 }
@@ -57,7 +58,7 @@ func (l *Language) Accepts(code string, share, confidence float64) bool {
 // A Duration is written as Go writes it: 500ms, 1s, 2m.
 type Duration time.Duration
 
-// MarshalYAML writes it.
+// MarshalYAML implements yaml.Marshaler.
 func (d Duration) MarshalYAML() (any, error) { return time.Duration(d).String(), nil }
 
 // Defaults.
@@ -71,14 +72,14 @@ const (
 	defaultRecrawl   = "24h,20h,30d"
 )
 
-// New returns a collection with all defaults but those that follow from its code.
+// New returns a collection with all defaults that do not depend on its code.
 func New() *Collection {
 	return &Collection{Scope: defaultScope, Depth: DefaultDepth, Threads: DefaultThreads,
 		Interval: Duration(DefaultInterval), Redirects: DefaultRedirects,
 		Language: Language{Share: defaultShare, Confidence: defaultShare}, Recrawl: []string{defaultRecrawl}}
 }
 
-// Rules are the rules by which its URLs are judged.
+// Rules returns the rules that judge its URLs.
 func (c *Collection) Rules() (*policy.Rules, error) {
 	mode, err := weburl.ParseMode(c.Scope)
 	if err != nil {
@@ -110,7 +111,7 @@ func patterns(texts []string) (all []*regexp.Regexp, err error) {
 	return all, nil
 }
 
-// ParsedSchedule is when it is run; the zero Schedule if nobody said.
+// ParsedSchedule returns the parsed Schedule; the zero value if none is set.
 func (c *Collection) ParsedSchedule() (Schedule, error) {
 	if c.Schedule == "" {
 		return Schedule{}, nil
@@ -118,10 +119,10 @@ func (c *Collection) ParsedSchedule() (Schedule, error) {
 	return ParseSchedule(c.Schedule)
 }
 
-// YAML is the collection as a file.
+// YAML returns the collection as a YAML file.
 func (c *Collection) YAML() ([]byte, error) { return yaml.Marshal(c) }
 
-// Intervals say when its URLs are visited again.
+// Intervals returns its recrawl intervals.
 func (c *Collection) Intervals() (*policy.Recrawl, error) {
 	r := &policy.Recrawl{}
 	for _, text := range c.Recrawl {

@@ -23,12 +23,12 @@ import (
 	"kumo/internal/content/lang"
 )
 
-// An Error is a fault in a collection's file.
+// An Error is a problem in a collection's file.
 type Error struct {
 	File    string
-	Line    int    // from 1; 0 if it is of the file as a whole
-	Key     string // "language.share"; "" if it is of none
-	Problem string // what is wrong, and what would be right
+	Line    int    // from 1; 0 if the problem concerns the whole file
+	Key     string // "language.share"; "" if it concerns no key
+	Problem string // what is wrong, and what is expected
 }
 
 func (e *Error) Error() string {
@@ -42,8 +42,8 @@ func (e *Error) Error() string {
 	return at + ": " + e.Problem
 }
 
-// LoadAll loads the collections of files, and of all *.yaml and *.yml files of folders, sorted by code. Nothing may be
-// there twice. Its error is of usage, and names all faults of all files, each an [Error].
+// LoadAll loads collections from files and from all *.yaml and *.yml files of folders, sorted by code. Codes and
+// directories must be unique. Its error is a usage error that joins the problems of all files, each an [Error].
 func LoadAll(names ...string) ([]*Collection, error) {
 	var all []*Collection
 	var faults error
@@ -51,7 +51,7 @@ func LoadAll(names ...string) ([]*Collection, error) {
 	if err != nil {
 		return nil, advice.Usage("%w", err)
 	}
-	of := map[string]string{} // what may be there once → file
+	of := map[string]string{} // unique value → file
 	for _, name := range files {
 		c, err := Load(name)
 		if err != nil {
@@ -60,7 +60,8 @@ func LoadAll(names ...string) ([]*Collection, error) {
 		}
 		for _, f := range []struct{ key, value string }{{"code", c.Code}, {"directory", c.Directory}} {
 			if other, twice := of[f.key+" "+f.value]; twice {
-				faults = errors.Join(faults, &Error{name, 0, f.key, fmt.Sprintf("%q is that of %s, too", f.value, other)})
+				faults = errors.Join(faults, &Error{name, 0, f.key, fmt.Sprintf("%q is already used by %s", f.value,
+					other)})
 			}
 			of[f.key+" "+f.value] = name
 		}
@@ -77,7 +78,7 @@ func yamlFiles(names []string) (files []string, err error) {
 	for _, name := range names {
 		info, err := os.Stat(name)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%w: name a collection's YAML file, or a folder of them", err)
+			return nil, fmt.Errorf("%w: give a collection's YAML file, or a folder of them", err)
 		}
 		if err != nil {
 			return nil, err
@@ -103,7 +104,7 @@ func yamlFiles(names []string) (files []string, err error) {
 	return files, nil
 }
 
-// Load loads a collection from its file. Its error is of usage, and names all faults, each an [Error].
+// Load loads a collection from its file. Its error is a usage error that joins all problems, each an [Error].
 func Load(name string) (*Collection, error) {
 	data, err := yaml.ReadFile(name)
 	if err != nil {
@@ -112,7 +113,7 @@ func Load(name string) (*Collection, error) {
 	return Parse(name, data)
 }
 
-// Parse is Load of what a file called name holds.
+// Parse is like Load for the content of a file with a name.
 func Parse(name string, data []byte) (*Collection, error) {
 	l := &loader{file: name, c: New(), lines: map[string]int{}}
 	l.load(data)
@@ -125,7 +126,7 @@ func Parse(name string, data []byte) (*Collection, error) {
 type loader struct {
 	file   string
 	c      *Collection
-	lines  map[string]int // of keys that are there
+	lines  map[string]int // line of each key in the file
 	faults []error
 }
 
@@ -141,7 +142,8 @@ func (l *loader) load(data []byte) {
 		return
 	}
 	if len(bodies) > 1 {
-		l.faults = append(l.faults, &Error{l.file, yaml.Line(bodies[1]), "", "a second document: a file has one collection"})
+		l.faults = append(l.faults, &Error{l.file, yaml.Line(bodies[1]), "",
+			"second document: a file must contain one collection"})
 		return
 	}
 	var body yaml.Node
@@ -162,7 +164,7 @@ func (l *loader) load(data []byte) {
 	}
 }
 
-// mapping reads the keys of a mapping into variables, or gives their nodes to functions.
+// mapping reads the values of a mapping into variables, or passes their nodes to functions.
 func (l *loader) mapping(n yaml.Node, prefix string, into map[string]any) bool {
 	var pairs []*yaml.MappingValueNode
 	switch n := n.(type) {
@@ -171,11 +173,11 @@ func (l *loader) mapping(n yaml.Node, prefix string, into map[string]any) bool {
 	case *yaml.MappingValueNode:
 		pairs = []*yaml.MappingValueNode{n}
 	case nil:
-		l.faults = append(l.faults, &Error{l.file, 0, "", "it is empty: a collection needs a code and seeds"})
+		l.faults = append(l.faults, &Error{l.file, 0, "", "the file is empty: a collection needs code and seeds"})
 		return false
 	default:
 		l.faults = append(l.faults, &Error{l.file, yaml.Line(n), strings.TrimSuffix(prefix, "."),
-			"keys with values are wanted, as in \"" + sorted(into)[0] + ": …\""})
+			"expected keys with values, as in \"" + sorted(into)[0] + ": …\""})
 		return false
 	}
 	for _, pair := range pairs {
@@ -183,7 +185,7 @@ func (l *loader) mapping(n yaml.Node, prefix string, into map[string]any) bool {
 		key := prefix + name
 		if first, twice := l.lines[key]; twice {
 			l.faults = append(l.faults, &Error{l.file, yaml.Line(pair.Key), key,
-				fmt.Sprintf("it is in line %d already", first)})
+				fmt.Sprintf("already set in line %d", first)})
 			continue
 		}
 		l.lines[key] = yaml.Line(pair.Key)
@@ -195,7 +197,7 @@ func (l *loader) mapping(n yaml.Node, prefix string, into map[string]any) bool {
 func (l *loader) value(key, name string, n yaml.Node, into map[string]any) {
 	switch v := into[name].(type) {
 	case nil:
-		l.fault(key, "there is no such key; there are %s", strings.Join(sorted(into), ", "))
+		l.fault(key, "unknown key; known keys: %s", strings.Join(sorted(into), ", "))
 	case func(yaml.Node):
 		v(n)
 	case *Duration:
@@ -208,7 +210,7 @@ func (l *loader) value(key, name string, n yaml.Node, into map[string]any) {
 			if want == "" {
 				want = "a text"
 			}
-			l.fault(key, "%s is wanted, not %s", want, describeNode(n))
+			l.fault(key, "expected %s, got %s", want, describeNode(n))
 		}
 	}
 }
@@ -237,13 +239,13 @@ func isMapping(n yaml.Node) bool {
 	return is
 }
 
-// list reads texts; a single one is a list, too.
+// list reads a list of texts. A single text counts as a list.
 func (l *loader) list(key string, n yaml.Node, into *[]string) {
 	seq, ok := n.(*yaml.SequenceNode)
 	if !ok {
 		var one string
 		if err := yaml.Decode(n, &one); err != nil || yaml.IsNull(n) || isMapping(n) {
-			l.fault(key, "a list of texts is wanted, a line each that begins with \"- \"")
+			l.fault(key, "expected a list of texts, one per line beginning with \"- \"")
 			return
 		}
 		*into = []string{one}
@@ -255,7 +257,7 @@ func (l *loader) list(key string, n yaml.Node, into *[]string) {
 		l.lines[at] = yaml.Line(entry)
 		var one string
 		if err := yaml.Decode(entry, &one); err != nil || yaml.IsNull(entry) {
-			l.fault(at, "a text is wanted, not %s", describeNode(entry))
+			l.fault(at, "expected a text, got %s", describeNode(entry))
 		}
 		*into = append(*into, one)
 	}
@@ -266,7 +268,7 @@ func (l *loader) duration(key string, n yaml.Node, into *Duration) {
 	err := yaml.Decode(n, &text)
 	d, perr := time.ParseDuration(text)
 	if err != nil || perr != nil {
-		l.fault(key, "a time with its unit is wanted, as in 500ms, 1s or 2m, not %s", describeNode(n))
+		l.fault(key, "expected a duration with unit, as in 500ms, 1s or 2m, got %s", describeNode(n))
 		return
 	}
 	*into = Duration(d)
@@ -278,35 +280,35 @@ var codes = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
 
 const maxThreads = 1000
 
-// check checks the values, and fills in what follows from others.
+// check checks the values and sets those that depend on others.
 func (l *loader) check() {
 	c := l.c
 	if !codes.MatchString(c.Code) {
-		l.fault("code", "%q: up to 32 lower case letters, digits and hyphens are wanted, as in zh", c.Code)
+		l.fault("code", "%q: expected up to 32 lower case letters, digits and hyphens, as in zh", c.Code)
 		return
 	}
 	if c.Directory == "" {
 		c.Directory = "crawler_" + c.Code
 	}
 	if place.ValidName(c.Directory) != nil || strings.ContainsAny(c.Directory, "/:") {
-		l.fault("directory", "%q: the name of a folder is wanted, without slashes and not beginning with a dot", c.Directory)
+		l.fault("directory", "%q: expected a folder name without slashes and without a leading dot", c.Directory)
 	}
 	l.language()
 	l.seeds()
 	if _, err := weburl.ParseMode(c.Scope); err != nil {
-		l.fault("scope", "%q: one of page, prefix, host, domain, any is wanted", c.Scope)
+		l.fault("scope", "%q: expected page, prefix, host, domain or any", c.Scope)
 	}
 	for key, list := range map[string][]string{"include": c.Include, "exclude": c.Exclude} {
 		for i, text := range list {
 			if _, err := regexp.Compile(text); err != nil {
-				l.entryFault(key, i, "%q is no regular expression: %v", text, err)
+				l.entryFault(key, i, "%q is not a valid regular expression: %v", text, err)
 			}
 		}
 	}
 	l.numbers()
 	for i, name := range c.Charsets {
 		if e, err := htmlindex.Get(name); err != nil {
-			l.entryFault("charsets", i, "%q: a charset's name of the WHATWG Encoding Standard is wanted, as in gbk", name)
+			l.entryFault("charsets", i, "%q: expected a charset name of the WHATWG Encoding Standard, as in gbk", name)
 		} else if c.Charsets[i], err = htmlindex.Name(e); err != nil {
 			l.entryFault("charsets", i, "%q: %v", name, err)
 		}
@@ -316,7 +318,7 @@ func (l *loader) check() {
 			c.Fields = filepath.Join(filepath.Dir(l.file), c.Fields)
 		}
 		if err := c.ReadFieldRules(); err != nil {
-			l.fault("fields", "%v: a file of rules is wanted, as kumo check fields reads it", err)
+			l.fault("fields", "%v: expected a file of rules, as read by kumo check fields", err)
 		}
 	}
 	if c.Schedule != "" {
@@ -333,7 +335,7 @@ func (l *loader) check() {
 	}
 }
 
-// language checks the language, which is the code's if none is named.
+// language checks the language and sets its default, the collection's code.
 func (l *loader) language() {
 	c := &l.c.Language
 	said := c.Code != ""
@@ -341,19 +343,21 @@ func (l *loader) language() {
 		c.Code = l.c.Code
 	}
 	if now := lang.Current(c.Code); c.Code != AnyLanguage && !slices.Contains(lang.Known(), now) {
-		told := fmt.Sprintf("one of %s is wanted, or %s to keep pages whatever they are in", strings.Join(lang.Known(), ", "),
+		told := fmt.Sprintf("expected one of %s, or %s to accept pages in any language", strings.Join(lang.Known(),
+			", "),
 			AnyLanguage)
 		if said {
-			l.fault("language.code", "%q is no language that can be told: %s", c.Code, told)
+			l.fault("language.code", "%q is not a language that can be detected: %s", c.Code, told)
 		} else {
-			l.fault("code", "%q is no language that can be told, so one must be named (language: {code: …}): %s", c.Code, told)
+			l.fault("code", "%q is not a language that can be detected, so set one (language: {code: …}): %s", c.Code,
+				told)
 		}
 	} else {
 		c.Code = now
 	}
 }
 
-// entryFault is a fault in a list's entry, which has its line if it is written as a list.
+// entryFault adds a problem of a list entry, with the entry's own line if it has one.
 func (l *loader) entryFault(key string, i int, format string, args ...any) {
 	at := fmt.Sprintf("%s[%d]", key, i)
 	if l.lines[at] == 0 {
@@ -365,18 +369,18 @@ func (l *loader) entryFault(key string, i int, format string, args ...any) {
 func (l *loader) seeds() {
 	c := l.c
 	if len(c.Seeds) == 0 {
-		l.fault("seeds", "no seeds: at least one URL is wanted, as in \"seeds: [https://example.com/]\"")
+		l.fault("seeds", "no seeds: expected at least one URL, as in \"seeds: [https://example.com/]\"")
 	}
 	seen := map[string]int{}
 	for i, text := range c.Seeds {
 		u, err := weburl.Parse(strings.TrimSpace(text))
 		if err != nil || !u.IsHTTP() {
-			l.entryFault("seeds", i, "%q: a URL that begins with http:// or https:// is wanted", text)
+			l.entryFault("seeds", i, "%q: expected a URL that begins with http:// or https://", text)
 			continue
 		}
 		c.Seeds[i] = u.Canonical().String()
 		if first, twice := seen[c.Seeds[i]]; twice {
-			l.entryFault("seeds", i, "%q is the same as entry %d", text, first+1)
+			l.entryFault("seeds", i, "%q is a duplicate of entry %d", text, first+1)
 		}
 		seen[c.Seeds[i]] = i
 	}
@@ -390,30 +394,30 @@ func (l *loader) numbers() {
 		least, most int
 	}{{"depth", c.Depth, 0, 1000}, {"threads", c.Threads, 1, maxThreads}, {"redirects", c.Redirects, 0, 50}} {
 		if f.n < f.least || f.n > f.most {
-			l.fault(f.key, "%d: a number from %d to %d is wanted", f.n, f.least, f.most)
+			l.fault(f.key, "%d: expected a number from %d to %d", f.n, f.least, f.most)
 		}
 	}
 	if c.Interval < 0 || c.Interval > Duration(time.Hour) {
-		l.fault("interval", "%v: a time from 0s to 1h is wanted", time.Duration(c.Interval))
+		l.fault("interval", "%v: expected a duration from 0s to 1h", time.Duration(c.Interval))
 	}
 	for key, share := range map[string]float64{"language.share": c.Language.Share,
 		"language.confidence": c.Language.Confidence} {
 		if !(share >= 0 && share <= 1) {
-			l.fault(key, "%v: a number from 0 to 1 is wanted", share)
+			l.fault(key, "%v: expected a number from 0 to 1", share)
 		}
 	}
 }
 
-// maxFieldRules is how many bytes a file of rules has at most.
+// maxFieldRules is the maximum size of a file of rules, in bytes.
 const maxFieldRules = 1 << 20
 
-// ReadFieldRules reads the file of rules that Fields names.
+// ReadFieldRules reads the file of rules that Fields names into FieldRules.
 func (c *Collection) ReadFieldRules() error {
 	f, err := os.Open(c.Fields)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }() // it is only read
+	defer func() { _ = f.Close() }() // opened for reading only
 	if c.FieldRules, err = io.ReadAll(io.LimitReader(f, maxFieldRules+1)); err != nil {
 		return err
 	}

@@ -72,42 +72,51 @@ func TestWhatIsNotSaidHasDefaults(t *testing.T) {
 
 func TestFaultsNameFileLineAndKey(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                                "f.yaml: it is empty",
-		"- a\n":                           "f.yaml:1: keys with values are wanted",
+		"":                                "f.yaml: the file is empty",
+		"- a\n":                           "f.yaml:1: expected keys with values",
 		"code: de\n":                      "f.yaml: seeds: no seeds",
 		"code: de\nseeds: []\n":           "f.yaml:2: seeds: no seeds",
 		"code: D E\nseeds: [http://a/]\n": `f.yaml:1: code: "D E"`,
-		"code: de\nseeds:\n- http://a/\n- a.example\n": `f.yaml:4: seeds[1]: "a.example": a URL`,
-		"code: de\nseeds:\n- http://a/\n- ftp://a/\n":  `f.yaml:4: seeds[1]: "ftp://a/": a URL`,
-		"code: de\nseeds:\n- http://a/\n- HTTP://A\n":  `f.yaml:4: seeds[1]: "HTTP://A" is the same as entry 1`,
-		"code: de\nseeds: [http://a/]\ndeph: 3\n": "f.yaml:3: deph: there is no such key; there are " +
+		"code: de\nseeds:\n- http://a/\n- a.example\n": `f.yaml:4: seeds[1]: "a.example": expected a URL`,
+		"code: de\nseeds:\n- http://a/\n- ftp://a/\n":  `f.yaml:4: seeds[1]: "ftp://a/": expected a URL`,
+		"code: de\nseeds:\n- http://a/\n- HTTP://A\n":  `f.yaml:4: seeds[1]: "HTTP://A" is a duplicate of entry 1`,
+		"code: de\nseeds: [http://a/]\ndeph: 3\n": "f.yaml:3: deph: unknown key; known keys: " +
 			"charsets, code",
-		"code: de\nseeds: [http://a/]\ndepth: deep\n":            "f.yaml:3: depth: a number is wanted, not deep",
-		"code: de\nseeds: [http://a/]\ndepth: -1\n":              "f.yaml:3: depth: -1: a number from 0 to 1000",
-		"code: de\nseeds: [http://a/]\ninterval: 5\n":            "f.yaml:3: interval: a time with its unit",
-		"code: de\nseeds: [http://a/]\ninterval: 2h\n":           "f.yaml:3: interval: 2h0m0s: a time from 0s to 1h",
-		"code: de\nseeds: [http://a/]\nthreads: 0\n":             "f.yaml:3: threads: 0: a number from 1",
-		"code: de\nseeds: [http://a/]\nscope: all\n":             `f.yaml:3: scope: "all": one of page`,
-		"code: de\nseeds: [http://a/]\ninclude:\n- ok\n- '(x'\n": `f.yaml:5: include[1]: "(x" is no regular expression`,
-		"code: de\nseeds: [http://a/]\ncharsets: klingon\n":      `f.yaml:3: charsets: "klingon": a charset's name`,
-		"code: de\nseeds: [http://a/]\nlanguage:\n  share: 50\n": "f.yaml:4: language.share: 50: a number from 0 to 1",
-		"code: de\nseeds: [http://a/]\nlanguage:\n  shar: 1\n": "f.yaml:4: language.shar: there is no such key; there " +
-			"are code",
-		"code: de\nseeds: [http://a/]\nlanguage: de\n":             "f.yaml:3: language: keys with values",
-		"code: de\nseeds: [http://a/]\nrecrawl: often\n":           `f.yaml:3: recrawl: "often" is no interval`,
-		"code: de\nseeds: [http://a/]\ndirectory: ../x\n":          `f.yaml:3: directory: "../x"`,
-		"code: de\ncode: zh\nseeds: [http://a/]\n":                 "f.yaml:2: ",
-		"code: de\nseeds: [http://a/]\nname:\n":                    "f.yaml:3: name: a text is wanted",
-		"code: dutch\nseeds: [http://a/]\n":                        `f.yaml:1: code: "dutch" is no language that can be told`,
-		"code: a\nseeds: [http://a/]\nlanguage:\n  code: nl\n":     `f.yaml:4: language.code: "nl" is no language that can`,
-		"code: de\nseeds: [http://a/]\nschedule: often\n":          `f.yaml:3: schedule: "often" is no schedule`,
-		"code: de\nseeds: [http://a/]\nschedule: '24:00'\n":        `f.yaml:3: schedule: "24:00" is no time of day`,
-		"code: de\nseeds: [http://a/]\nschedule: 60 1 * * *\n":     `f.yaml:3: schedule: "60 1 * * *" is no cron expression`,
-		"code: de\nseeds: [http://a/]\nschedule: 0 0 30 2 *\n":     `f.yaml:3: schedule: "0 0 30 2 *" never comes`,
-		"code: de\nseeds: [http://a/]\ninterval: -1s\n":            "f.yaml:3: interval: -1s: a time from 0s to 1h",
+		"code: de\nseeds: [http://a/]\ndepth: deep\n": "f.yaml:3: depth: expected a number, got deep",
+		"code: de\nseeds: [http://a/]\ndepth: -1\n": "f.yaml:3: depth: -1: expected a number from 0 to " +
+			"1000",
+		"code: de\nseeds: [http://a/]\ninterval: 5\n": "f.yaml:3: interval: expected a duration",
+		"code: de\nseeds: [http://a/]\ninterval: 2h\n": "f.yaml:3: interval: 2h0m0s: expected a duration " +
+			"from 0s to 1h",
+		"code: de\nseeds: [http://a/]\nthreads: 0\n": "f.yaml:3: threads: 0: expected a number from 1",
+		"code: de\nseeds: [http://a/]\nscope: all\n": `f.yaml:3: scope: "all": expected page`,
+		"code: de\nseeds: [http://a/]\ninclude:\n- ok\n- " +
+			"'(x'\n": `f.yaml:5: include[1]: "(x" is not a valid regular expression`,
+		"code: de\nseeds: [http://a/]\ncharsets: " +
+			"klingon\n": `f.yaml:3: charsets: "klingon": expected a charset name`,
+		"code: de\nseeds: [http://a/]\nlanguage:\n  share: 50\n": "f.yaml:4: language.share: 50: expected a number " +
+			"from 0 to 1",
+		"code: de\nseeds: [http://a/]\nlanguage:\n  shar: 1\n": "f.yaml:4: language.shar: unknown key; known keys: " +
+			"code",
+		"code: de\nseeds: [http://a/]\nlanguage: de\n":    "f.yaml:3: language: expected keys with values",
+		"code: de\nseeds: [http://a/]\nrecrawl: often\n":  `f.yaml:3: recrawl: "often" is no interval`,
+		"code: de\nseeds: [http://a/]\ndirectory: ../x\n": `f.yaml:3: directory: "../x"`,
+		"code: de\ncode: zh\nseeds: [http://a/]\n":        "f.yaml:2: ",
+		"code: de\nseeds: [http://a/]\nname:\n":           "f.yaml:3: name: expected a text",
+		"code: dutch\nseeds: " +
+			"[http://a/]\n": `f.yaml:1: code: "dutch" is not a language that can be detected`,
+		"code: a\nseeds: [http://a/]\nlanguage:\n  code: " +
+			"nl\n": `f.yaml:4: language.code: "nl" is not a language that can`,
+		"code: de\nseeds: [http://a/]\nschedule: often\n":   `f.yaml:3: schedule: "often" is not a schedule`,
+		"code: de\nseeds: [http://a/]\nschedule: '24:00'\n": `f.yaml:3: schedule: "24:00" is not a time of day`,
+		"code: de\nseeds: [http://a/]\nschedule: 60 1 * * " +
+			"*\n": `f.yaml:3: schedule: "60 1 * * *" is not a cron expression`,
+		"code: de\nseeds: [http://a/]\nschedule: 0 0 30 2 *\n": `f.yaml:3: schedule: "0 0 30 2 *" never occurs`,
+		"code: de\nseeds: [http://a/]\ninterval: -1s\n": "f.yaml:3: interval: -1s: expected a duration " +
+			"from 0s to 1h",
 		"code: de\n  seeds: [http://a/]\n":                         "f.yaml:1: not YAML: ",
-		"code: de\nseeds: [http://a/]\n---\ncode: zh\n":            "a second document",
-		"code: de\nseeds: {a: b}\n":                                "f.yaml:2: seeds: a list of texts",
+		"code: de\nseeds: [http://a/]\n---\ncode: zh\n":            "second document",
+		"code: de\nseeds: {a: b}\n":                                "f.yaml:2: seeds: expected a list of texts",
 		"code: de\nseeds: [http://a/]\nlanguage:\n  share: .nan\n": "f.yaml:4: language.share: NaN",
 	} {
 		_, err := Parse("f.yaml", []byte(text))
@@ -147,7 +156,7 @@ func TestCollectionsAreLoadedOnce(t *testing.T) {
 	if err != nil || len(all) != 2 || all[0].Code != "de" || all[1].Code != "zh" {
 		t.Errorf("%v %v", all, err)
 	}
-	if _, err := LoadAll(dir, filepath.Join(dir, "a.yaml")); err == nil || !strings.Contains(err.Error(), "too") {
+	if _, err := LoadAll(dir, filepath.Join(dir, "a.yaml")); err == nil || !strings.Contains(err.Error(), "already used") {
 		t.Errorf("loaded twice: %v", err)
 	}
 	if _, err := LoadAll(t.TempDir()); !advice.IsUsage(err) {

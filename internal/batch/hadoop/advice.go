@@ -14,7 +14,7 @@ import (
 	"kumo/internal/batch"
 )
 
-// withAdvice adds to an error that Hadoop or a task has told in words what is to be done about it.
+// withAdvice adds advice to errors of Hadoop or its tasks, recognized by their text.
 func withAdvice(err error) error {
 	has := func(any ...string) bool {
 		for _, words := range any {
@@ -28,18 +28,18 @@ func withAdvice(err error) error {
 	case has(syscall.ENOSPC.Error(), "No space left on device"):
 		return fmt.Errorf("%w (%w)", err, syscall.ENOSPC)
 	case has("max container capability", "InvalidResourceRequestException"):
-		return advice.With(err, "no NodeManager offers as much as a container is to have: ask for less "+
+		return advice.With(err, "no NodeManager offers containers of this size: request less "+
 			"(mapreduce.map.memory.mb, mapreduce.reduce.memory.mb, yarn.app.mapreduce.am.resource.mb in mapred-site.xml), "+
-			"or offer more (yarn.nodemanager.resource.memory-mb in yarn-site.xml); kumo doctor hadoop looks")
+			"or offer more (yarn.nodemanager.resource.memory-mb in yarn-site.xml); run kumo doctor hadoop")
 	case has("Java heap space", "GC overhead limit", "beyond physical memory limits",
 		"beyond the 'PHYSICAL' memory limit"):
-		return advice.With(err, "the container of a task is too small: raise mapreduce.map.memory.mb and "+
-			"mapreduce.reduce.memory.mb in mapred-site.xml, to 1024 or more; kumo doctor hadoop looks")
+		return advice.With(err, "the task's container is too small: raise mapreduce.map.memory.mb and "+
+			"mapreduce.reduce.memory.mb in mapred-site.xml to 1024 or more; run kumo doctor hadoop")
 	}
 	return err
 }
 
-// A queueWatch tells why a job waits that YARN does not begin: Hadoop's client says nothing, for ever.
+// A queueWatch reports why YARN does not start a job. Hadoop's client itself waits silently, without a limit.
 type queueWatch struct {
 	cancel context.CancelFunc
 	done   sync.WaitGroup
@@ -47,10 +47,10 @@ type queueWatch struct {
 
 const (
 	queuePatience = 35 * time.Second
-	queueInterval = time.Minute // each question is a JVM
+	queueInterval = time.Minute // each query starts a JVM
 )
 
-// watchQueue watches the job whose id comes.
+// watchQueue watches the job whose id is sent on queued.
 func (j *job) watchQueue(ctx context.Context, queued <-chan string) *queueWatch {
 	ctx, cancel := context.WithCancel(ctx)
 	w := &queueWatch{cancel: cancel}
@@ -80,7 +80,7 @@ func (w *queueWatch) stop() {
 	w.done.Wait()
 }
 
-// diagnostics is what YARN says of an application, "" if it says nothing.
+// diagnostics returns YARN's diagnostics of an application, or "".
 func (j *job) diagnostics(ctx context.Context, job string) string {
 	out, err := j.cfg.Client.output(ctx, "yarn", "application", "-status", applicationOf(job))
 	if m := diagnosticLine.FindStringSubmatch(out); err == nil && m != nil {
@@ -96,7 +96,8 @@ var (
 	diagnosticLine = regexp.MustCompile(`(?m)^\s*Diagnostics : (?:\[[^]]*\] )?(.*)$`)
 )
 
-// queueReason is why an application was not begun, by what "yarn application -status" prints; "" if it was.
+// queueReason parses the output of "yarn application -status" and returns why an application was not started; "" if it
+// was.
 func queueReason(out string) string {
 	if !acceptedLine.MatchString(out) {
 		return ""
@@ -107,7 +108,7 @@ func queueReason(out string) string {
 		why = strings.TrimPrefix(why, "Application is added to the scheduler and is not yet activated. ")
 	}
 	if strings.Contains(why, "cluster resource is empty") {
-		return "waits for YARN: no NodeManager is alive (yarn node -list -all shows them)"
+		return "waiting for YARN: no NodeManager is alive (see yarn node -list -all)"
 	}
-	return strings.TrimSpace("waits for YARN, which has not begun it: " + strings.TrimSpace(why))
+	return strings.TrimSpace("waiting for YARN to start it: " + strings.TrimSpace(why))
 }

@@ -9,7 +9,7 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// What Hadoop 3.4.2 says.
+// Messages of Hadoop 3.4.2.
 func TestWhatHadoopSaysIsAnsweredWithAdvice(t *testing.T) {
 	for says, want := range map[string]string{
 		"The required MAP capability is more than the supported max container capability in the cluster. Killing the Job. " +
@@ -35,11 +35,11 @@ func TestWhyAJobIsNotBegun(t *testing.T) {
 	for says, want := range map[string]string{
 		before + "ACCEPTED\n\tFinal-State : UNDEFINED\n\tDiagnostics : " + added + "Skipping AM assignment as cluster " +
 			"resource is empty.  Details : AM Partition = <DEFAULT_PARTITION>; \n": "no NodeManager is alive",
-		before + "ACCEPTED\n\tDiagnostics : " + added + "Queue's AM resource limit exceeded.  Details : x\n": "begun it: " +
+		before + "ACCEPTED\n\tDiagnostics : " + added + "Queue's AM resource limit exceeded.  Details : x\n": "to start it: " +
 			"Queue's AM resource limit exceeded.",
 		before + "RUNNING\n\tDiagnostics : \n": "",
 	} {
-		if got := queueReason(says); !strings.HasSuffix(strings.TrimSuffix(got, " (yarn node -list -all shows them)"), want) ||
+		if got := queueReason(says); !strings.HasSuffix(strings.TrimSuffix(got, " (see yarn node -list -all)"), want) ||
 			(got == "") != (want == "") {
 			t.Errorf("%q, not %q", got, want)
 		}

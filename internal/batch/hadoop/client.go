@@ -19,15 +19,15 @@ import (
 	"kumo/internal/content/hadoopconf"
 )
 
-// A Client is Hadoop's commands on this machine.
+// A Client runs Hadoop's commands on this machine.
 type Client struct {
-	Home      string // where bin/hadoop is; "" where PATH finds it
-	Streaming string // the jar of Hadoop Streaming
+	Home      string // folder with bin/hadoop; "" to use PATH
+	Streaming string // path of the Hadoop Streaming jar
 	env       []string
 }
 
-// FindClient finds the commands: in home, in HADOOP_HOME, or on PATH; and the jar of Streaming among what is installed
-// with them. Either may be given.
+// FindClient finds the commands in home, in HADOOP_HOME or on PATH, and the Streaming jar in their installation. If
+// home or streaming is set, it is used.
 func FindClient(conf hadoopconf.Conf, home, streaming string) (Client, error) {
 	c := Client{Home: cmp.Or(home, os.Getenv("HADOOP_HOME")), Streaming: streaming}
 	if conf.Dir != "" {
@@ -35,13 +35,13 @@ func FindClient(conf hadoopconf.Conf, home, streaming string) (Client, error) {
 	}
 	hadoop, err := exec.LookPath(c.path("hadoop"))
 	if err != nil {
-		return Client{}, advice.With(fmt.Errorf("the command hadoop is not there: %w", err),
-			"install a client of Hadoop, and name its folder by HADOOP_HOME or put its bin folder into PATH")
+		return Client{}, advice.With(fmt.Errorf("cannot find the command hadoop: %w", err),
+			"install a Hadoop client, and set HADOOP_HOME to its folder or add its bin folder to PATH")
 	}
 	if c.Streaming == "" {
 		if c.Streaming = findStreaming(c.Home, hadoop); c.Streaming == "" {
-			return Client{}, advice.With(errors.New("there is no jar of Hadoop Streaming"),
-				"it is share/hadoop/tools/lib/hadoop-streaming-VERSION.jar of Hadoop's release, or the package "+
+			return Client{}, advice.With(errors.New("cannot find the Hadoop Streaming jar"),
+				"it is share/hadoop/tools/lib/hadoop-streaming-VERSION.jar in Hadoop's release, or in the package "+
 					"hadoop-mapreduce of a distribution")
 		}
 	}
@@ -55,7 +55,7 @@ func (c Client) path(name string) string {
 	return filepath.Join(c.Home, "bin", name)
 }
 
-// findStreaming looks where Hadoop's release and the distributions have the jar.
+// findStreaming looks for the jar where Hadoop's release and the distributions install it.
 func findStreaming(home, command string) string {
 	if real, err := filepath.EvalSymlinks(command); err == nil {
 		command = real
@@ -82,7 +82,7 @@ func findStreaming(home, command string) string {
 
 var versionLine = regexp.MustCompile(`(?m)^Hadoop (\S+)`)
 
-// Version is Hadoop's.
+// Version returns Hadoop's version.
 func (c Client) Version(ctx context.Context) (string, error) {
 	out, err := c.output(ctx, "hadoop", "version")
 	if err != nil {
@@ -90,12 +90,12 @@ func (c Client) Version(ctx context.Context) (string, error) {
 	}
 	m := versionLine.FindStringSubmatch(out)
 	if m == nil {
-		return "", fmt.Errorf("hadoop version says %.200q", out)
+		return "", fmt.Errorf("unexpected output of hadoop version: %.200q", out)
 	}
 	return m[1], nil
 }
 
-// run runs a command to its end and tells each line that it prints.
+// run runs a command to its end and calls line for each line of its output.
 func (c Client) run(ctx context.Context, line func(string), name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, c.path(name), args...)
 	cmd.Env = append(os.Environ(), c.env...)
@@ -114,7 +114,7 @@ func (c Client) run(ctx context.Context, line func(string), name string, args ..
 	for lines.Scan() {
 		line(lines.Text())
 	}
-	_, _ = io.Copy(io.Discard, out) // behind a line that is too long
+	_, _ = io.Copy(io.Discard, out) // the rest after an overlong line
 	if err := <-done; err != nil {
 		return fmt.Errorf("%s %s: %w", name, args[0], err)
 	}
@@ -131,7 +131,7 @@ func (c Client) output(ctx context.Context, name string, args ...string) (string
 	return all.String(), err
 }
 
-// lastLines are the last lines of what a command printed.
+// lastLines returns the last lines of a command's output.
 func lastLines(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return strings.Join(lines[max(0, len(lines)-5):], "; ")

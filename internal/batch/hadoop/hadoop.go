@@ -38,25 +38,25 @@ import (
 	"kumo/internal/content/hadoopconf"
 )
 
-// A Config says how jobs are run.
+// A Config defines how jobs are run.
 type Config struct {
-	Place  *hdfs.Place // of input and output
+	Place  *hdfs.Place // contains input and output
 	Conf   hadoopconf.Conf
 	Client Client // Hadoop's commands
-	Binary string // what is shipped; default this program itself
-	// Task are the arguments of Binary with which it is a task: ROLE and FILE for [Task] are added.
+	Binary string // the program to ship; default this program
+	// Task are the arguments that make Binary run a task; ROLE and FILE for [Task] are appended.
 	Task []string
 
-	Queue    string // of YARN; "" for the user's default
-	Attempts int    // of a task; default 4
-	// Memory is the MiB of a task's container, which the JVM and kumo share; default what the cluster gives, 1024
-	// mostly. A record of many MB takes several times its size of it.
+	Queue    string // YARN queue; "" for the user's default
+	Attempts int    // per task; default 4
+	// Memory is the size of a task's container in MiB, shared by the JVM and kumo. The default is the cluster's,
+	// usually 1024. A record of many MB needs several times its size.
 	Memory int
-	// Log is told what Hadoop's client says, line by line; nil: nobody.
+	// Log, unless nil, receives the output of Hadoop's client, line by line.
 	Log func(line string)
 }
 
-// A Runner runs jobs.
+// A Runner runs jobs on a Hadoop cluster.
 type Runner struct{ cfg Config }
 
 var (
@@ -76,15 +76,15 @@ func New(cfg Config) (*Runner, error) {
 			return nil, err
 		}
 	}
-	// Hadoop takes lists of files with commas between them, and knows no other way to write one.
+	// Hadoop takes comma-separated lists of files and has no escape for commas.
 	if url, err := cfg.Place.FileURL("kumo"); err == nil && strings.Contains(url, ",") {
-		return nil, advice.Usage("%s: Hadoop takes no path with a comma: keep the crawl in a folder without one",
+		return nil, advice.Usage("%s: Hadoop does not support paths with a comma: choose another folder",
 			strings.TrimSuffix(url, "/kumo"))
 	}
 	return &Runner{cfg}, nil
 }
 
-// Run runs a job, or waits for the same one that an earlier process has begun.
+// Run runs a job, or waits for the same job if an earlier process started it.
 func (r *Runner) Run(ctx context.Context, run batch.Run) (*batch.Result, error) {
 	if run.Reducers < 1 && run.Job.Reduces() {
 		return nil, fmt.Errorf("job %s: %d reducers", run.Job.Name, run.Reducers)
@@ -97,7 +97,7 @@ func (r *Runner) Run(ctx context.Context, run batch.Run) (*batch.Result, error) 
 	return result, nil
 }
 
-// Abandon kills the job that an earlier process has begun with this output.
+// Abandon kills the job with this output that an earlier process started.
 func (r *Runner) Abandon(ctx context.Context, output string) error {
 	j := &job{cfg: &r.cfg, work: path.Join(output, workName)}
 	theirs, err := j.readSubmission(ctx)
@@ -111,12 +111,12 @@ func (r *Runner) Abandon(ctx context.Context, output string) error {
 	}
 }
 
-// A job is one run of one.
+// A job is one run of a batch job.
 type job struct {
 	batch.Run
 	cfg    *Config
-	work   string // the folder in the output for what is not output
-	temp   string // a local folder
+	work   string // folder in the output for files that are not output
+	temp   string // local folder
 	failed int
 }
 
@@ -153,7 +153,7 @@ func (j *job) run(ctx context.Context) (_ *batch.Result, err error) {
 	return j.finish(ctx, found)
 }
 
-// taskFile writes what tasks are told, and returns its path.
+// taskFile writes the task file and returns its path.
 func (j *job) taskFile() (string, error) {
 	text, err := json.Marshal(taskFile{Conf: j.Conf, Hadoop: j.cfg.Conf.WithPrefix("fs.", "dfs.", "hadoop.security."),
 		User: j.cfg.Place.User(), Place: j.cfg.Place.URL(), Work: j.work, Reducers: j.Reducers})
@@ -166,14 +166,14 @@ func (j *job) taskFile() (string, error) {
 
 const taskFileName = "kumo-task.json"
 
-// committed is the folder in which Hadoop lets a job's output appear.
+// committed returns the folder to which Hadoop commits a job's output.
 func (j *job) committed(tag string) string { return path.Join(j.work, tag) }
 
-// finish gathers the counters of the tasks that count, moves what they have written to the output, and removes what is
-// not output. It may be ended anywhere and done again.
+// finish sums the counters of the successful tasks, moves their files to the output, and removes everything else. It
+// can be interrupted and repeated.
 func (j *job) finish(ctx context.Context, s *status) (*batch.Result, error) {
 	result, err := j.counters(ctx, s)
-	if errors.Is(err, errOutputLost) { // there is nothing to go on with
+	if errors.Is(err, errOutputLost) { // nothing is left to resume
 		return nil, errors.Join(err, j.cfg.Place.Remove(ctx, j.work))
 	}
 	if err != nil {
@@ -195,14 +195,16 @@ func (j *job) finish(ctx context.Context, s *status) (*batch.Result, error) {
 	return result, j.cfg.Place.Remove(ctx, j.work)
 }
 
-// temporaryName is Hadoop's folder of what is not committed, which some clusters are told to keep.
+// temporaryName is Hadoop's folder for uncommitted output. Some clusters are configured to keep it.
 const temporaryName = "_temporary"
 
-// An application master that is ended before its job removes what tasks have committed, and its successor takes these
-// for done.
-var errOutputLost = errors.New("their output is missing, as it is when YARN ends an application master and starts another")
+// If an application master is killed before its job ends, it removes committed task output, and its successor treats
+// these tasks as complete.
+var errOutputLost = errors.New(
+	"their output is missing; this happens when YARN restarts the application master",
+)
 
-// counters adds up the counters that tasks have left, a file each: a task without one has no output there, either.
+// counters sums the counter files of the tasks. A task without a counter file has no output either.
 func (j *job) counters(ctx context.Context, s *status) (*batch.Result, error) {
 	dir := path.Join(j.committed(s.tag), workName, countersName)
 	files, err := j.cfg.Place.List(ctx, dir)
@@ -211,7 +213,7 @@ func (j *job) counters(ctx context.Context, s *status) (*batch.Result, error) {
 	}
 	want := j.Reducers
 	if !j.Job.Reduces() {
-		want = s.maps // 0 if it is not known
+		want = s.maps // 0 if unknown
 	}
 	if len(files) < want {
 		return nil, advice.With(fmt.Errorf("%d of %d tasks: %w", want-len(files), want, errOutputLost), "run it again")
@@ -232,23 +234,22 @@ func (j *job) counters(ctx context.Context, s *status) (*batch.Result, error) {
 	return result, nil
 }
 
-// explain is the error of a job that came to nothing, with what is to be done about it. Where HDFS is full, who
-// failed for that could not leave a word.
+// explain adds advice to the error of a failed job. If HDFS is full, tasks could not write their own error.
 func (j *job) explain(ctx context.Context, failure error) error {
 	if err := j.probe(ctx); errors.Is(err, syscall.ENOSPC) {
-		return fmt.Errorf("%w; Hadoop says: %w", err, failure)
+		return fmt.Errorf("%w; Hadoop reports: %w", err, failure)
 	}
 	return withAdvice(failure)
 }
 
-// failureReason is the error of a failed job: what a task has left, or what Hadoop says.
+// failureReason returns the error of a failed job: the one that a task wrote, or else Hadoop's.
 func (j *job) failureReason(ctx context.Context, says string) error {
 	dir := path.Join(j.work, failuresName)
 	files, err := j.cfg.Place.List(ctx, dir)
 	if err != nil || len(files) == 0 {
-		return j.explain(ctx, errors.New(cmp.Or(says, "Hadoop does not say why it failed")))
+		return j.explain(ctx, errors.New(cmp.Or(says, "it failed without a reason from Hadoop")))
 	}
-	// Attempts are named by their number, and the last one is what broke the job.
+	// Attempts are named by their number; the last one made the job fail.
 	last := files[0]
 	for _, f := range files {
 		if f.Modified.After(last.Modified) {
@@ -262,7 +263,7 @@ func (j *job) failureReason(ctx context.Context, says string) error {
 	return j.explain(ctx, fmt.Errorf("%s: %s (%d attempts failed)", last.Name, text, len(files)))
 }
 
-// probe writes a file into the job's folder, and reports why that cannot be.
+// probe writes a file into the job's folder and returns the error.
 func (j *job) probe(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
@@ -271,7 +272,7 @@ func (j *job) probe(ctx context.Context) error {
 
 const probeTime = 30 * time.Second
 
-// reportProgress tells how far the job is, by the shares that are done.
+// reportProgress reports the job's progress, by the completed shares.
 func (j *job) reportProgress(s status) {
 	if j.Progress == nil {
 		return
@@ -284,10 +285,10 @@ func (j *job) reportProgress(s status) {
 	j.Progress(p)
 }
 
-// pollInterval is how often a job is asked for that this process has not submitted: each time a JVM starts.
+// pollInterval is how often a job of another process is polled. Each query starts a JVM.
 const pollInterval = 3 * time.Second
 
-// removeOutput makes room for a job.
+// removeOutput removes the output of an earlier job.
 func (j *job) removeOutput(ctx context.Context) error {
 	if err := j.cfg.Place.Remove(ctx, j.Output); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -26,8 +26,8 @@ import (
 	"kumo/internal/content/hadoopconf/hadooptest"
 )
 
-// The test's own binary is what is shipped: it is a task when it is called with "task", and a runner of its own, which
-// can be killed, with "run".
+// The test's own binary is shipped. Called with "task", it is a task; called with "run", it is a runner in its own
+// process, which can be killed.
 func TestMain(m *testing.M) {
 	switch {
 	case len(os.Args) == 4 && os.Args[1] == "task":
@@ -52,7 +52,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// testJob are the suite's jobs and some more, whose tasks have a place.
+// testJob returns the suite's jobs and some more, whose tasks use a storage location.
 func testJob(name string, p place.Place) *batch.Job {
 	switch name {
 	case "greedy":
@@ -68,7 +68,7 @@ func testJob(name string, p place.Place) *batch.Job {
 
 const releaseName = "release"
 
-// held is a Reduce all of whose tasks but the first wait for a file.
+// held returns a Reduce function in which all tasks but the first wait for a file.
 func held(p place.Place, reduce reduceFunc) reduceFunc {
 	return func(ctx context.Context, t *batch.Task, groups batch.Groups, emit batch.Emit) error {
 		for t.Index > 0 {
@@ -89,7 +89,7 @@ func held(p place.Place, reduce reduceFunc) reduceFunc {
 
 type reduceFunc = func(context.Context, *batch.Task, batch.Groups, batch.Emit) error
 
-// greedy takes more memory than its container has, and waits for what becomes of it.
+// greedy allocates more memory than its container has, and waits to be killed.
 func greedy(ctx context.Context, t *batch.Task, _ batch.Record, _ batch.Emit) error {
 	all := make([]byte, 1<<30)
 	for i := 0; i < len(all); i += 4096 {
@@ -104,7 +104,7 @@ func greedy(ctx context.Context, t *batch.Task, _ batch.Record, _ batch.Emit) er
 	return errors.New("nobody minds")
 }
 
-// runAlone runs a job over the input of a place.
+// runAlone runs a job over the input of a storage location.
 func runAlone(ctx context.Context, url string) error {
 	conf, err := hadoopconf.Load(os.Getenv("KUMO_TEST_HADOOP"))
 	if err != nil {
@@ -136,20 +136,20 @@ func identity(reducers int) batch.Run {
 		Output: "output", Reducers: reducers}
 }
 
-// heldIdentity is identity(2), which ends when the place has the file releaseName.
+// heldIdentity returns identity(2), which ends when the file releaseName exists.
 func heldIdentity() batch.Run {
 	run := identity(2)
 	run.Job, run.Conf = testJob("held", nil), &batch.Conf{Job: "held"}
 	return run
 }
 
-// A lab is a runner on a place of its own.
+// A lab is a runner with its own storage location.
 type lab struct {
 	*Runner
 	place *hdfs.Place
 
-	mu    sync.Mutex // guards what follows
-	lines []string   // of Hadoop's client
+	mu    sync.Mutex // guards the fields below
+	lines []string   // output of Hadoop's client
 	watch func(line string)
 }
 
@@ -192,7 +192,7 @@ func (l *lab) said(words string) bool {
 	return strings.Contains(strings.Join(l.lines, "\n"), words)
 }
 
-// lastJob is the last one of which Hadoop's client has told.
+// lastJob returns the last job in the output of Hadoop's client.
 func lastJob(lines []string) string {
 	all := jobLine.FindAllStringSubmatch(strings.Join(lines, "\n"), -1)
 	if len(all) == 0 {
@@ -220,7 +220,7 @@ func (l *lab) writeInput(t *testing.T) {
 	}
 }
 
-// check checks that all records are in the output, once, and nothing else is.
+// check checks that the output contains all records exactly once, and nothing else.
 func (l *lab) check(t *testing.T, reducers int, result *batch.Result) {
 	t.Helper()
 	names, err := batch.ListFiles(t.Context(), l.place, "output")
@@ -260,8 +260,8 @@ func TestRunner(t *testing.T) {
 	})
 }
 
-// A runner that is killed leaves its job running; the next one takes it over if it is the same, and else does away with
-// it.
+// If a runner is killed, its job keeps running. The next runner takes it over if it is the same job, and kills it
+// otherwise.
 func TestARunnerIsKilled(t *testing.T) {
 	for name, run := range map[string]batch.Run{"the same job": heldIdentity(), "another job": identity(3)} {
 		t.Run(name, func(t *testing.T) {
@@ -289,7 +289,7 @@ func TestARunnerIsKilled(t *testing.T) {
 	}
 }
 
-// beginAndDie has a process of its own begin a job, and kills that.
+// beginAndDie starts a job in another process and kills that process.
 func (l *lab) beginAndDie(t *testing.T) (id string) {
 	t.Helper()
 	first := exec.Command(os.Args[0], "run", l.place.URL())
@@ -316,7 +316,7 @@ func (l *lab) beginAndDie(t *testing.T) (id string) {
 	return id
 }
 
-// Killing a job that has ended is not an error.
+// Killing a completed job is not an error.
 func TestAJobHasEndedBeforeItsKill(t *testing.T) {
 	l := open(t, hadooptest.TempFolder(t))
 	l.writeInput(t)
@@ -331,7 +331,7 @@ func TestAJobHasEndedBeforeItsKill(t *testing.T) {
 	}
 }
 
-// killed is a job that was.
+// killed returns a job that was killed.
 func (l *lab) killed(t *testing.T) (id string) {
 	t.Helper()
 	id = l.beginAndDie(t)
@@ -351,7 +351,7 @@ func TestAJobIsAbandoned(t *testing.T) {
 	l.killed(t)
 }
 
-// wasKilled checks that a job was.
+// wasKilled checks that a job was killed.
 func (l *lab) wasKilled(t *testing.T, id string) {
 	t.Helper()
 	out := hadooptest.Run(t, "yarn", "application", "-list", "-appStates", "ALL")
@@ -384,7 +384,7 @@ func TestARunThatIsEndedEndsItsJob(t *testing.T) {
 	l.check(t, 2, result)
 }
 
-// A heldRun is of a job whose first reducer has committed its output, and whose second waits.
+// A heldRun runs a job whose first reducer has committed its output and whose second waits.
 type heldRun struct {
 	*lab
 	run    batch.Run
@@ -409,14 +409,14 @@ func (l *lab) hold(t *testing.T) *heldRun {
 	return h
 }
 
-// release lets the second reducer of a held job go on.
+// release lets the second reducer of a held job continue.
 func (l *lab) release(t *testing.T) {
 	if err := place.WriteFile(t.Context(), l.place, releaseName, nil); err != nil {
 		t.Error(err)
 	}
 }
 
-// release lets the second reducer go on, and waits for the end of the run.
+// release lets the second reducer continue, and waits for the end of the run.
 func (h *heldRun) release(t *testing.T) (*batch.Result, error) {
 	t.Helper()
 	h.lab.release(t)
@@ -424,14 +424,14 @@ func (h *heldRun) release(t *testing.T) (*batch.Result, error) {
 	return h.result, err
 }
 
-// When its process ends, seconds after its job, an application master removes _temporary of its output, where another
-// job may be at work.
+// When its process ends, seconds after its job, an application master removes _temporary from its output, where another
+// job may be writing.
 func TestAnotherJobHadTheOutputBefore(t *testing.T) {
 	l := open(t, hadooptest.TempFolder(t))
 	l.writeInput(t)
 	var master *hadooptest.Master
 	l.watch = func(line string) {
-		if master == nil && strings.Contains(line, "Counters: ") { // the client asks it no more
+		if master == nil && strings.Contains(line, "Counters: ") { // the client has read the counters
 			master = hadooptest.MasterOf(t, lastJob(l.lines))
 			master.Pause()
 		}
@@ -448,7 +448,8 @@ func TestAnotherJobHadTheOutputBefore(t *testing.T) {
 	l.check(t, 2, result)
 }
 
-// One that YARN ends removes it as well, with what reducers have committed, which its successor takes for done.
+// An application master killed by YARN also removes committed output of reducers, which its successor considers
+// complete.
 func TestAnApplicationMasterIsEnded(t *testing.T) {
 	l := open(t, hadooptest.TempFolder(t))
 	l.writeInput(t)
@@ -471,7 +472,7 @@ func TestAnApplicationMasterIsEnded(t *testing.T) {
 	l.check(t, 2, result)
 }
 
-// A runner may be killed while it moves what its job has written.
+// A runner may be killed while it moves a job's output.
 func TestWhatAnotherRunnerHasBegunToMove(t *testing.T) {
 	l := open(t, hadooptest.TempFolder(t))
 	j := &job{Run: identity(2), cfg: &l.cfg, work: path.Join("output", workName)}
@@ -525,7 +526,7 @@ func TestANodeManagerDies(t *testing.T) {
 func TestATaskThatTakesTooMuchMemory(t *testing.T) {
 	l := open(t, hadooptest.TempFolder(t))
 	l.writeInput(t)
-	l.cfg.Attempts = 2 // Hadoop tells why an attempt failed, but for the last
+	l.cfg.Attempts = 2 // Hadoop reports why attempts failed, except the last
 	run := identity(1)
 	run.Job, run.Conf = testJob("greedy", nil), &batch.Conf{Job: "greedy"}
 	_, err := l.Run(t.Context(), run)
@@ -534,7 +535,7 @@ func TestATaskThatTakesTooMuchMemory(t *testing.T) {
 	}
 }
 
-// Where Hadoop is not asked, tasks do without it.
+// Tasks run without Hadoop's job configuration.
 func TestATaskWithoutItsJob(t *testing.T) {
 	dir := t.TempDir()
 	file := path.Join(dir, "task.json")

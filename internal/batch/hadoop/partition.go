@@ -2,14 +2,13 @@ package hadoop
 
 import "fmt"
 
-// Which reducer has a key is the job's to say, and Hadoop has no partitioner that does as it is told, but one that
-// hashes a part of the key (KeyFieldBasedPartitioner). So a mapper puts three bytes before each key that make it come
-// to the wanted partition, the same three for all keys of a partition: their order there is that of the keys
-// themselves.
+// The job decides which reducer gets a key. Hadoop has no partitioner for that, but one that hashes a part of the key
+// (KeyFieldBasedPartitioner). So a mapper prepends three bytes to each key whose hash leads to the wanted partition.
+// They are the same for all keys of a partition, so that the keys keep their order.
 //
-// With rawbytes the partitioner sees a key as hexadecimal digits, two a byte, with spaces between ("6b 75 6d"), and
-// hashes the first eight characters of that. With fewer the hash does not overflow, and of 31 partitions only those
-// have keys that a last character stands for.
+// With rawbytes the partitioner gets a key as hexadecimal digits, two per byte, separated by spaces ("6b 75 6d"), and
+// hashes the first eight characters. With fewer characters the hash would not overflow. Then, for example, only those
+// of 31 partitions would have keys that match a possible last character.
 
 const (
 	codeLen       = 3
@@ -19,19 +18,19 @@ const (
 	partitioner   = "org.apache.hadoop.mapred.lib.KeyFieldBasedPartitioner"
 )
 
-// A code is what a key of a partition begins with.
+// A code is the prefix of all keys of a partition.
 type code [codeLen]byte
 
-// codes are those of n partitions, and one more.
+// codes are the prefixes of n partitions, and one more for counters.
 type codes struct {
 	of []code
-	// counters is what mappers' counters go under, to the first reducer: no record has it.
+	// counters is the prefix of mappers' counters, which go to the first reducer. No record has it.
 	counters code
 }
 
 func partitionCodes(n int) (codes, error) {
 	if n < 1 || n > maxPartitions {
-		return codes{}, fmt.Errorf("%d reducers: there may be 1 to %d", n, maxPartitions)
+		return codes{}, fmt.Errorf("%d reducers: expected 1 to %d", n, maxPartitions)
 	}
 	all, found := codes{of: make([]code, n)}, make([]bool, n)
 	left, more := n, true
@@ -46,12 +45,12 @@ func partitionCodes(n int) (codes, error) {
 		}
 	}
 	if left > 0 || more {
-		return codes{}, fmt.Errorf("%d reducers: no keys come to %d of them", n, left)
+		return codes{}, fmt.Errorf("%d reducers: %d of them would get no keys", n, left)
 	}
 	return all, nil
 }
 
-// partition is where Hadoop puts keys that begin so.
+// partition returns the partition to which Hadoop assigns keys with this prefix.
 func (c code) partition(n int) int {
 	hash := int32(0)
 	for i, b := range c {

@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// A status is what is known of a job, from what Hadoop's commands print.
+// A status is the state of a job, parsed from the output of Hadoop's commands.
 type status struct {
 	id                    string // job_1795402650629_0001
-	tag                   string // of its application
+	tag                   string // tag of its application
 	maps                  int
-	mapShare, reduceShare float64 // of the work, 0 to 1
+	mapShare, reduceShare float64 // completed shares of the work, 0 to 1
 	begun                 bool    // YARN has given it a container
 	ended, succeeded      bool
-	failedMaps            int // attempts, of a job that has ended
+	failedMaps            int // failed attempts, of a job that has ended
 	failedReduces         int
-	failures              int    // attempts that were seen to fail
-	why                   string // the last failure, or why the job failed
-	diagnosing            bool   // the next line says why
+	failures              int    // failed attempts seen so far
+	why                   string // last failure, or why the job failed
+	diagnosing            bool   // the next line contains the reason
 }
 
 var (
@@ -35,7 +35,7 @@ var (
 	noApplication = regexp.MustCompile(`ERROR.*streaming\.StreamJob: (.*)|^Exception in thread "main" (.*)`)
 )
 
-// read takes in a line of "hadoop jar", or of "mapred job -status"; true if it told something.
+// read parses a line of "hadoop jar" or "mapred job -status". It reports whether the line contained anything relevant.
 func (s *status) read(line string) bool {
 	if s.diagnosing {
 		s.diagnosing = false
@@ -91,5 +91,5 @@ func percent(text string) float64 {
 	return float64(n) / 100
 }
 
-// failed is how many attempts failed.
+// failed returns the number of failed attempts.
 func (s *status) failed() int { return max(s.failures, s.failedMaps+s.failedReduces) }

@@ -24,16 +24,16 @@ import (
 	"kumo/internal/batch"
 )
 
-// A note lies in the output of a job from before it is submitted until it has ended well, so that who comes after a
-// runner that was killed finds it.
+// A submission is a file in a job's output that exists from before the job is submitted until it has succeeded. If a
+// runner is killed, the next one finds the job through it.
 type submission struct {
-	Fingerprint string // of all that decides what comes out
-	Tag         string // of the application, and the name of the folder that it commits to
+	Fingerprint string // hash of everything that determines the output
+	Tag         string // tag of the application, and name of the folder that it commits to
 }
 
 const submissionName = "running.json"
 
-// fingerprint is that of the job, the program and the input's names. When the job was begun does not count.
+// fingerprint hashes the job, the program and the names of the input, but not the start time.
 func (j *job) fingerprint(binarySum string) (string, error) {
 	conf := *j.Conf
 	conf.Start = time.Time{}
@@ -43,7 +43,7 @@ func (j *job) fingerprint(binarySum string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 
-// uploadBinary puts the program into the place, once, and returns its URL and digest.
+// uploadBinary uploads the program unless it is present, and returns its URL and digest.
 func (j *job) uploadBinary(ctx context.Context) (url, sum string, err error) {
 	f, err := os.Open(j.cfg.Binary)
 	if err != nil {
@@ -82,8 +82,8 @@ func (j *job) upload(ctx context.Context, name string, f io.Reader) error {
 	return w.Close()
 }
 
-// findEarlier looks for a job that an earlier process has begun: nil if there is none, or if it is no longer the same, in
-// which case it is killed.
+// findEarlier looks for a job that an earlier process started. It returns nil if there is none. If the job differs from
+// this one, it is killed.
 func (j *job) findEarlier(ctx context.Context, mine submission) (*status, error) {
 	theirs, err := j.readSubmission(ctx)
 	if theirs == nil || err != nil {
@@ -96,7 +96,7 @@ func (j *job) findEarlier(ctx context.Context, mine submission) (*status, error)
 	case id == "" || state == appEnded:
 		return nil, nil
 	case theirs.Fingerprint == mine.Fingerprint:
-		j.cfg.Log("found the job " + id + " of a runner that has ended")
+		j.cfg.Log("found the job " + id + " of an earlier process")
 		return &status{id: id, tag: theirs.Tag, ended: state == appSucceeded, succeeded: state == appSucceeded}, nil
 	case state == appRunning:
 		return nil, j.kill(ctx, id)
@@ -104,7 +104,7 @@ func (j *job) findEarlier(ctx context.Context, mine submission) (*status, error)
 	return nil, nil
 }
 
-// readSubmission reads the note that an earlier process has left in the output, nil if there is none.
+// readSubmission reads the submission file of an earlier process, or returns nil.
 func (j *job) readSubmission(ctx context.Context) (*submission, error) {
 	theirs := &submission{}
 	err := batch.ReadJSON(ctx, j.cfg.Place, path.Join(j.work, submissionName), theirs)
@@ -114,7 +114,7 @@ func (j *job) readSubmission(ctx context.Context) (*submission, error) {
 	return theirs, err
 }
 
-// byTag is the job of an application that the ResourceManager knows, "" if there is none.
+// byTag returns the job of an application that the ResourceManager knows, or "".
 func (j *job) byTag(ctx context.Context, tag string) (id string, state appState, err error) {
 	out, err := j.cfg.Client.output(ctx, "yarn", "application", "-list", "-appTags", tag, "-appStates", "ALL")
 	if err != nil {
@@ -124,11 +124,11 @@ func (j *job) byTag(ctx context.Context, tag string) (id string, state appState,
 	return id, state, nil
 }
 
-// What becomes of an application.
+// An appState is the state of an application.
 type appState int
 
 const (
-	appEnded appState = iota // and not to be taken over
+	appEnded appState = iota // and cannot be taken over
 	appRunning
 	appSucceeded
 )
@@ -136,7 +136,7 @@ const (
 var applicationLine = regexp.MustCompile(
 	`(?m)^application(_\d+_\d+)\s.*?\b(NEW|NEW_SAVING|SUBMITTED|ACCEPTED|RUNNING|FINISHED|FAILED|KILLED)\s+(\w+)`)
 
-// lastApplication is the last application's job in what "yarn application -list" prints.
+// lastApplication returns the job of the last application in the output of "yarn application -list".
 func lastApplication(out string) (job string, state appState) {
 	for _, m := range applicationLine.FindAllStringSubmatch(out, -1) {
 		job = "job" + m[1]
@@ -167,7 +167,7 @@ func (j *job) kill(ctx context.Context, id string) error {
 	return err
 }
 
-// submit runs Hadoop's client until the job has ended. Where the client dies before, the job goes on without it.
+// submit runs Hadoop's client until the job has ended. If the client dies earlier, the job continues without it.
 func (j *job) submit(ctx context.Context, mine submission, binary, file string) (*status, error) {
 	if err := j.removeOutput(ctx); err != nil {
 		return nil, err
@@ -207,13 +207,13 @@ func (j *job) submit(ctx context.Context, mine submission, binary, file string) 
 	case s.ended:
 		return s, nil
 	case s.id == "":
-		return nil, j.explain(ctx, fmt.Errorf("the cluster did not take it: %s: %w",
-			cmp.Or(s.why, "the client does not say why"), err))
+		return nil, j.explain(ctx, fmt.Errorf("the cluster did not accept the job: %s: %w",
+			cmp.Or(s.why, "no reason from the client"), err))
 	}
 	return s, nil
 }
 
-// stop kills a job of which nothing may be known but its tag.
+// stop kills a job that may be known only by its tag.
 func (j *job) stop(ctx context.Context, id, tag string) error {
 	if id == "" {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
@@ -226,7 +226,7 @@ func (j *job) stop(ctx context.Context, id, tag string) error {
 	return j.kill(ctx, id)
 }
 
-// wait waits until a job has ended, asking for it where it is not this process's own.
+// wait waits until a job has ended. It polls jobs that this process did not submit.
 func (j *job) wait(ctx context.Context, s *status) error {
 	for tries := 0; !s.ended; {
 		var out string
@@ -238,13 +238,13 @@ func (j *job) wait(ctx context.Context, s *status) error {
 			if tries++; tries < 3 {
 				break
 			}
-			// Jobs that have ended are the history server's, which need not be there, or have heard of them.
+			// Only the history server knows completed jobs. It may be missing, or not know the job yet.
 			switch id, state, lost := j.byTag(ctx, s.tag); {
 			case lost == nil && id != "" && state != appRunning:
 				s.ended, s.succeeded = true, state == appSucceeded
 				s.why = cmp.Or(s.why, j.diagnostics(ctx, s.id))
 			case tries == 6:
-				return fmt.Errorf("what becomes of %s cannot be asked: %w", s.id, err)
+				return fmt.Errorf("cannot query the state of %s: %w", s.id, err)
 			}
 		default:
 			tries = 0
@@ -268,8 +268,8 @@ func (j *job) wait(ctx context.Context, s *status) error {
 	return nil
 }
 
-// arguments are those of the command hadoop. Properties go into a file: a list of inputs may be longer than an argument
-// can be.
+// arguments returns the arguments of the command hadoop. Properties are passed in a file, as a list of inputs may
+// exceed the maximum length of an argument.
 func (j *job) arguments(ctx context.Context, tag, binary, file string) ([]string, error) {
 	inputs, err := j.inputs(ctx)
 	if err != nil {
@@ -288,9 +288,9 @@ func (j *job) arguments(ctx context.Context, tag, binary, file string) ([]string
 	args := []string{"jar", j.cfg.Client.Streaming, "-conf", conf,
 		"-files", binary + "#kumo,file://" + filepath.ToSlash(file) + "#" + taskFileName,
 		"-io", "rawbytes", "-input", inputs[0], "-output", output,
-		// Small files, of which rounds leave many, are one task together: each task is a JVM.
+		// Each task is a JVM, and rounds produce many small files: several files share a task.
 		"-inputformat", "org.apache.hadoop.mapred.lib.CombineSequenceFileInputFormat",
-		"-outputformat", "org.apache.hadoop.mapred.lib.NullOutputFormat", // files are the tasks' own
+		"-outputformat", "org.apache.hadoop.mapred.lib.NullOutputFormat", // tasks write their files themselves
 		"-cmdenv", "GOMEMLIMIT=" + strconv.Itoa(j.memory().kumo) + "MiB",
 		"-mapper", j.task(roleMap)}
 	if !j.Job.Reduces() {
@@ -303,12 +303,12 @@ func (j *job) arguments(ctx context.Context, tag, binary, file string) ([]string
 	return args, nil
 }
 
-// task is the command line of a task.
+// task returns the command line of a task.
 func (j *job) task(role string) string {
 	return strings.Join(append(append([]string{"kumo"}, j.cfg.Task...), role, taskFileName), " ")
 }
 
-// inputs are the URLs of the input, as patterns; without any, an empty file.
+// inputs returns the URLs of the input as patterns; an empty file if there is no input.
 func (j *job) inputs(ctx context.Context) (urls []string, err error) {
 	names := j.Inputs
 	if len(names) == 0 {
@@ -331,10 +331,10 @@ func (j *job) inputs(ctx context.Context) (urls []string, err error) {
 var noPattern = strings.NewReplacer(`\`, `\\`, ",", `\,`, "{", `\{`, "}", `\}`, "[", `\[`, "]", `\]`, "*", `\*`, "?",
 	`\?`)
 
-// splitSize is how many bytes of input a mapper gets at most.
+// splitSize is the maximum input of a mapper in bytes.
 const splitSize = 128 << 20
 
-// properties are those of the job, beside the cluster's own.
+// properties returns the job's properties, which override the cluster's.
 func (j *job) properties(tag string) map[string]string {
 	p := map[string]string{
 		"mapreduce.job.name": strings.TrimSpace(fmt.Sprintf("kumo %s %s round %d", j.Job.Name,
@@ -345,17 +345,17 @@ func (j *job) properties(tag string) map[string]string {
 		"mapreduce.reduce.maxattempts":                  strconv.Itoa(j.cfg.Attempts),
 		"mapreduce.map.failures.maxpercent":             "0",
 		"mapreduce.input.fileinputformat.split.maxsize": strconv.Itoa(splitSize),
-		// Tasks' outputs appear when the job has ended well, and not one by one.
+		// Make the output of tasks visible when the job succeeds, not one by one.
 		"mapreduce.fileoutputcommitter.algorithm.version":  "1",
 		"mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
 		"mapreduce.partition.keypartitioner.options":       codeChars,
 		"mapreduce.map.output.key.field.separator":         "\t",
-		"stream.jobconf.truncate.limit":                    "4096", // tasks have all properties as environment
+		"stream.jobconf.truncate.limit":                    "4096", // tasks get all properties as environment variables
 	}
 	if j.Job.Reduces() {
 		p["mapreduce.job.reduces"] = strconv.Itoa(j.Reducers)
 	}
-	if j.Job.WaitsForServers { // for servers: nobody is to be asked twice
+	if j.Job.WaitsForServers { // no speculative tasks: they would request pages from servers twice
 		p["mapreduce.map.speculative"], p["mapreduce.reduce.speculative"] = "false", "false"
 	}
 	if j.cfg.Queue != "" {
@@ -372,10 +372,10 @@ func (j *job) properties(tag string) map[string]string {
 	return p
 }
 
-// A share of a container, in MiB.
+// A memoryShare is the division of a container, in MiB.
 type memoryShare struct{ heap, kumo int }
 
-// memory shares a container out: to the JVM's heap, to kumo, and an eighth to what else a JVM takes.
+// memory divides a container: the JVM's heap, kumo, and an eighth for the JVM's other memory.
 func (j *job) memory() memoryShare {
 	all := j.cfg.Memory
 	if all == 0 {
@@ -391,13 +391,13 @@ func (j *job) memory() memoryShare {
 
 var heapOption = regexp.MustCompile(`(^|\s)-Xmx\S+`)
 
-// javaOpts are the cluster's options of a task's JVM with a heap that leaves kumo room.
+// javaOpts returns the cluster's JVM options for a task, with a heap that leaves room for kumo.
 func javaOpts(cluster, older string, heap int) string {
 	options := heapOption.ReplaceAllString(cmp.Or(cluster, older), "") + fmt.Sprintf(" -Xmx%dm", heap)
 	return strings.TrimSpace(options)
 }
 
-// writeProperties writes a file of Hadoop's form; empty values are left out.
+// writeProperties writes a Hadoop configuration file, without empty values.
 func writeProperties(name string, properties map[string]string) error {
 	type property struct {
 		Name  string `xml:"name"`

@@ -20,22 +20,22 @@ import (
 	"kumo/internal/content/hadoopconf"
 )
 
-// A taskFile is what tasks are told, in a file that is shipped with each job. So nothing has to be installed or
-// configured where they run.
+// A taskFile is the configuration of tasks. It is shipped with each job, so that nothing has to be installed or
+// configured on the nodes.
 type taskFile struct {
 	Conf     *batch.Conf
-	Hadoop   map[string]string // how HDFS is reached
+	Hadoop   map[string]string // how to reach HDFS
 	User     string
-	Place    string // the URL of the runner's place
-	Work     string // a folder there, for what tasks leave for the runner
+	Place    string // URL of the runner's storage location
+	Work     string // folder there for files from tasks to the runner
 	Reducers int
 }
 
-// What the folder Work, and the folder of that name in a task's own output, hold.
+// Names in the folder Work, and in the folder of that name in a task's own output.
 const (
 	workName     = "_kumo"
-	countersName = "counters" // a file a task: a list of left, which appears with its output
-	failuresName = "failures" // a file a failed attempt: its error in words
+	countersName = "counters" // one file per task: a list of taskReport, which appears with its output
+	failuresName = "failures" // one file per failed attempt: its error text
 )
 
 // Roles of a task.
@@ -45,17 +45,17 @@ const (
 	roleReduce  = "reduce"
 )
 
-// A Pipes is what a task has from Hadoop.
+// Pipes are the streams between a task and Hadoop.
 type Pipes struct {
 	In       io.Reader // records
-	Out, Err io.Writer // records, and what is said to Hadoop's reporter and to who reads logs
+	Out, Err io.Writer // Out has records; Err has counters and status for Hadoop, and log lines
 }
 
-// Jobs makes a job from its Conf, and from the place that its runner works on; for a combiner that is nil.
+// Jobs creates a job from its Conf and its runner's storage location, which is nil for a combiner.
 type Jobs func(conf *batch.Conf, p place.Place) (*batch.Job, error)
 
-// Task is what Hadoop Streaming starts: a mapper, combiner or reducer of the job that the file tells of. The error has
-// also been told to the runner.
+// Task runs a mapper, combiner or reducer as started by Hadoop Streaming, of the job that the task file defines. It
+// also sends its error to the runner.
 func Task(ctx context.Context, role, file string, jobs Jobs, pipes Pipes) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -81,10 +81,10 @@ type task struct {
 	reporter *stream.Reporter
 	job      *batch.Job
 	codes    codes
-	mappers  []taskReport // what they have left, as far as it came to this reducer
+	mappers  []taskReport // reports of mappers that reached this reducer
 }
 
-// execute does what the task's role asks for.
+// execute runs the task in its role.
 func (t *task) execute(ctx context.Context, jobs Jobs) (err error) {
 	var home place.Place
 	if t.role != roleCombine {
@@ -107,16 +107,16 @@ func (t *task) execute(ctx context.Context, jobs Jobs) (err error) {
 	case roleMap, roleReduce:
 		return t.run(ctx)
 	}
-	return fmt.Errorf("%q is neither %s nor %s nor %s", t.role, roleMap, roleCombine, roleReduce)
+	return fmt.Errorf("unknown role %q: expected %s, %s or %s", t.role, roleMap, roleCombine, roleReduce)
 }
 
-// run runs a mapper or reducer. What it emits to files, and its counters, lie in the attempt's own folder, which Hadoop
-// lets appear when this attempt is the one that counts. Of mappers before reducers Hadoop forgets such folders when an
-// application master dies: their counters take the way of their records, to a reducer.
+// run runs a mapper or reducer. The attempt writes its files and counters to its own folder, which Hadoop commits if
+// the attempt succeeds. If an application master dies, Hadoop drops such folders of mappers that precede reducers. So
+// these mappers send their counters with the records, to a reducer.
 func (t *task) run(ctx context.Context) error {
 	above, folder := path.Split(os.Getenv("mapreduce_task_output_dir"))
 	if folder == "" {
-		return errors.New("mapreduce_task_output_dir is not set: is this a task of Hadoop Streaming?")
+		return errors.New("mapreduce_task_output_dir is not set: run this only as a task of Hadoop Streaming")
 	}
 	out, err := t.open(ctx, above)
 	if err != nil {
@@ -161,7 +161,7 @@ func (t *task) mapToReducers(ctx context.Context, self *batch.Task) error {
 	return out.Flush()
 }
 
-// A coder writes records whose keys begin with codes.
+// A coder writes records whose keys have the prefix of their partition.
 type coder struct {
 	*stream.Writer
 	key []byte
@@ -199,7 +199,7 @@ func (t *task) reduceAll(ctx context.Context, self *batch.Task, emit batch.Emit)
 	return errors.Join(err, drain(groups, failed))
 }
 
-// combine combines what a mapper has sorted so far. Its keys have the codes of their partitions, and keep them.
+// combine combines a mapper's sorted records. Their keys keep the prefix of their partition.
 func (t *task) combine() error {
 	out := stream.NewWriter(t.pipes.Out)
 	groups, failed := extsort.Groups(&codedReader{in: stream.NewReader(t.pipes.In), countersCode: t.codes.counters,
@@ -213,19 +213,19 @@ func (t *task) combine() error {
 	return errors.Join(failed(), out.Flush())
 }
 
-// drain reads what is left: Hadoop fails a task that does not take all of its input.
+// drain reads the rest of the input: Hadoop fails a task that does not read all of it.
 func drain(groups batch.Groups, failed func() error) error {
-	for range groups { // all there is
+	for range groups { // read only
 	}
 	return failed()
 }
 
-// A codedReader reads records whose keys begin with codes, and keeps mappers' counters apart.
+// A codedReader reads records whose keys have a prefix, and separates mappers' counters.
 type codedReader struct {
 	in           *stream.Reader
-	strip        int // bytes that are taken off keys
+	strip        int // length of the prefix to remove from keys
 	countersCode code
-	counters     func(key, text []byte) error // is told mappers' counters
+	counters     func(key, text []byte) error // called with mappers' counters
 }
 
 func (r *codedReader) Next() (key, value []byte, err error) {
@@ -235,7 +235,7 @@ func (r *codedReader) Next() (key, value []byte, err error) {
 		case err != nil:
 			return nil, nil, err
 		case len(key) < codeLen:
-			return nil, nil, errors.New("read from Hadoop: a key without the code of its partition")
+			return nil, nil, errors.New("read from Hadoop: a key without the prefix of its partition")
 		case code(key) != r.countersCode:
 			return key[r.strip:], value, nil
 		}
@@ -245,10 +245,10 @@ func (r *codedReader) Next() (key, value []byte, err error) {
 	}
 }
 
-// fileName is the task's in files that it leaves: m-00003.
+// fileName returns the name of the task's files: m-00003.
 func (t *task) fileName(index int) string { return fmt.Sprintf("%c-%05d", t.role[0], index) }
 
-// A left is what a task leaves for the runner.
+// A taskReport is what a task reports to the runner: its counters.
 type taskReport struct {
 	Tasks  int
 	Counts []count
@@ -267,7 +267,7 @@ func reportOf(self *batch.Task) taskReport {
 	return l
 }
 
-// writeCounters leaves the task's counters, and those of mappers that came to it.
+// writeCounters writes the task's counters, and those of mappers that reached it.
 func (t *task) writeCounters(ctx context.Context, out place.Place, folder string, self *batch.Task) error {
 	text, err := json.Marshal(append(t.mappers, reportOf(self)))
 	if err != nil {
@@ -278,7 +278,7 @@ func (t *task) writeCounters(ctx context.Context, out place.Place, folder string
 
 const maxFailure = 16 << 10 // bytes of an error
 
-// writeFailure leaves the error for the runner: Hadoop itself says no more than that a process ended with 1.
+// writeFailure writes the error for the runner: Hadoop itself only reports that a process exited with 1.
 func (t *task) writeFailure(ctx context.Context, failure error) {
 	t.reporter.Status("failed: " + failure.Error())
 	fmt.Fprintf(t.pipes.Err, "kumo: %v\n", failure)
@@ -292,6 +292,6 @@ func (t *task) writeFailure(ctx context.Context, failure error) {
 		err = errors.Join(err, p.Close())
 	}
 	if err != nil {
-		fmt.Fprintf(t.pipes.Err, "kumo: the runner does not hear of that: %v\n", err)
+		fmt.Fprintf(t.pipes.Err, "kumo: cannot report the error to the runner: %v\n", err)
 	}
 }

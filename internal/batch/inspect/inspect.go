@@ -20,23 +20,23 @@ import (
 	"kumo/internal/batch/collection"
 )
 
-// A Collection is what a place has of one.
+// A Collection is a collection found in a storage location.
 type Collection struct {
 	Code      string    `json:"collection"`
 	Directory string    `json:"directory"`
-	Dates     []string  `json:"days"`    // in order
-	Changed   time.Time `json:"changed"` // when its last day was heard of last
+	Dates     []string  `json:"days"`    // sorted
+	Changed   time.Time `json:"changed"` // modification time of the last day's state
 	place     place.Place
-	changed   map[string]time.Time // when each day was heard of last
+	changed   map[string]time.Time // modification time of each day's state
 }
 
 const stateFolder, stateExt = "state", ".json"
 
-// maxOpening is how many collections are looked into at once.
+// maxOpening is the number of collections that are opened concurrently.
 const maxOpening = 8
 
-// Collections are those of a place, in the order of their directories. The error of what cannot be read does not keep
-// it from returning the others.
+// Collections returns the collections in a storage location, sorted by directory. If some cannot be read, it returns
+// the others and an error.
 func Collections(ctx context.Context, p place.Place) (all []*Collection, err error) {
 	infos, err := p.List(ctx, "")
 	if err != nil {
@@ -53,11 +53,11 @@ func Collections(ctx context.Context, p place.Place) (all []*Collection, err err
 			})
 		}
 	}
-	_ = wait.Wait() // each keeps its own error
+	_ = wait.Wait() // errors are kept per collection
 	return slices.DeleteFunc(found, func(c *Collection) bool { return c == nil }), errors.Join(failed...)
 }
 
-// open reads what there is of a collection in a directory; nil if it has no days.
+// open reads a collection from its directory; nil if it has no days.
 func open(ctx context.Context, p place.Place, dir string) (*Collection, error) {
 	infos, err := p.List(ctx, path.Join(dir, stateFolder))
 	if err != nil {
@@ -74,7 +74,7 @@ func open(ctx context.Context, p place.Place, dir string) (*Collection, error) {
 		return nil, nil
 	}
 	var failed error
-	for _, date := range slices.Backward(c.Dates) { // one that is damaged has others beside it
+	for _, date := range slices.Backward(c.Dates) { // if one state is damaged, use another
 		if c.Code, err = codeOf(ctx, p, path.Join(dir, stateFolder, date+stateExt)); err == nil {
 			return c, nil
 		}
@@ -83,29 +83,29 @@ func open(ctx context.Context, p place.Place, dir string) (*Collection, error) {
 	return nil, failed
 }
 
-// codeOf is the code of the collection that a state is of.
+// codeOf returns the code of the collection that a state belongs to.
 func codeOf(ctx context.Context, p place.Place, name string) (string, error) {
 	var s batch.State
 	err := batch.ReadJSON(ctx, p, name, &s)
 	if err == nil && s.Collection == "" {
-		err = fmt.Errorf("%s: %w: it names no collection", name, batch.ErrDamaged)
+		err = fmt.Errorf("%s: %w: no collection code", name, batch.ErrDamaged)
 	}
 	return s.Collection, err
 }
 
-// LastDate is the last day's date.
+// LastDate returns the date of the last day.
 func (c *Collection) LastDate() string { return c.Dates[len(c.Dates)-1] }
 
-// ChangedOn is when a day was heard of last, by the time of its state.
+// ChangedOn returns the modification time of a day's state.
 func (c *Collection) ChangedOn(date string) time.Time { return c.changed[date] }
 
-// Has reports whether there is a day.
+// Has reports whether a day exists.
 func (c *Collection) Has(date string) bool {
 	_, has := slices.BinarySearch(c.Dates, date)
 	return has
 }
 
-// asCollection is the collection as far as files are found by it.
+// asCollection returns a collection with only the fields that locate its files.
 func (c *Collection) asCollection() *collection.Collection {
 	return &collection.Collection{Code: c.Code, Directory: c.Directory}
 }
@@ -114,13 +114,13 @@ func (c *Collection) asCollection() *collection.Collection {
 type Day struct {
 	Date   string
 	State  *batch.State
-	Counts *batch.Counts // nil as long as the day is not done
-	// Files and Bytes are those of its folders doc, xml and other.
+	Counts *batch.Counts // nil if the day is not done
+	// Files and Bytes are those of the folders doc, xml and other.
 	Files map[string]int
 	Bytes map[string]int64
 }
 
-// Day is what there is of a day.
+// Day reads a day.
 func (c *Collection) Day(ctx context.Context, date string) (*Day, error) {
 	s, err := batch.ReadState(ctx, c.place, c.asCollection(), date)
 	if err == nil && s == nil {
@@ -157,7 +157,7 @@ func (c *Collection) Day(ctx context.Context, date string) (*Day, error) {
 	return d, nil
 }
 
-// counts are what a day came to; nil as long as it is not done.
+// counts returns a day's counts; nil if the day is not done.
 func (c *Collection) counts(ctx context.Context, date string) (*batch.Counts, error) {
 	n := &batch.Counts{}
 	err := batch.ReadJSON(ctx, c.place, path.Join(c.folder(pagesFolder, date), batch.CountsName), n)
@@ -167,7 +167,7 @@ func (c *Collection) counts(ctx context.Context, date string) (*batch.Counts, er
 	return n, err
 }
 
-// The folders of XML.
+// Folders with XML.
 const (
 	pagesFolder = "xml"
 	otherFolder = "other"

@@ -26,8 +26,8 @@ import (
 
 const day1, day2 = "2026-11-21", "2026-11-22"
 
-// crawled is a place with a day of two collections that have the same pages, of which each keeps its own, and a day
-// that is not done.
+// crawled returns a storage location with a day of two collections with the same pages, each of which keeps its own,
+// and a day that is not done.
 func crawled(t *testing.T) place.Place {
 	t.Helper()
 	cfg := synthweb.Clean(7, 5, 40)
@@ -71,7 +71,7 @@ func crawled(t *testing.T) place.Place {
 	return p
 }
 
-// list are the URLs that a query lists.
+// list returns the URLs that a query lists.
 func list(t *testing.T, c *inspect.Collection, q inspect.Query) (urls []string) {
 	t.Helper()
 	for e, err := range c.Records(t.Context(), day1, q) {
@@ -113,7 +113,7 @@ func TestAPlaceTellsWhatItHolds(t *testing.T) {
 	}
 }
 
-// holds compares what a collection lists with what is counted, and with its Documents.
+// holds compares a collection's list with its counts and Documents.
 func holds(t *testing.T, c *inspect.Collection, sum *inspect.Row) {
 	urls, others := list(t, c, inspect.Query{Limit: -1}), list(t, c, inspect.Query{Limit: -1, Other: true})
 	if len(urls) == 0 || int64(len(urls)) != sum.Pages || int64(len(others)) != sum.Apart {
@@ -218,7 +218,7 @@ func TestWhatIsDamagedDoesNotHideTheRest(t *testing.T) {
 	is("a collection without a state", err, "crawler_ja/state/")
 }
 
-// A day that is not merged has its Documents in the order in which they were fetched.
+// The Documents of a day that is not merged are in the order of fetching.
 func TestADocumentOfADayThatIsNotMerged(t *testing.T) {
 	p := crawled(t)
 	all, err := inspect.Collections(t.Context(), p)
@@ -244,7 +244,7 @@ func TestADocumentOfADayThatIsNotMerged(t *testing.T) {
 	}
 }
 
-// Lists in pieces have each entry once, from wherever they go on, and what is looked for is found in each piece.
+// Partial lists contain each entry once, from any cursor, and a search finds its matches in each part.
 func TestListsGoOnByCursors(t *testing.T) {
 	p := crawled(t)
 	all, err := inspect.Collections(t.Context(), p)

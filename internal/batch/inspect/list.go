@@ -18,30 +18,30 @@ import (
 	"kumo/internal/batch"
 )
 
-// A Listed is a part of a day's records.
+// A RecordList is a part of a day's records.
 type RecordList struct {
 	Records []batch.Entry
-	Texts   []string // of the records, if any was looked into
-	Next    int64    // where to go on; 0: these are the last
-	Looked  int      // how many entries were gone through
+	Texts   []string // text of each record whose text was read
+	Next    int64    // cursor of the next part; 0: this is the last part
+	Looked  int      // number of scanned entries
 }
 
-// What is gone through for one list.
+// Limits of one list.
 const (
 	maxListEntries = 100_000
 	maxListTexts   = 2_000           // records whose text is read
-	maxListTime    = 5 * time.Second // after which no more is
-	maxEntry       = 128 << 10       // of a line of an index: more is damage
+	maxListTime    = 5 * time.Second // time after which no more entries are scanned
+	maxEntry       = 128 << 10       // bytes of an index line; longer lines are damage
 	maxIndex       = 1 << 40         // bytes of an index
 )
 
-// A Budget is what is gone through at most for one answer, of which several lists may be parts.
+// A Budget limits the scanning for one answer, which can consist of several lists.
 type Budget struct {
 	entries int
 	end     time.Time
 }
 
-// NewBudget is the budget of a query.
+// NewBudget returns the budget of a query.
 func NewBudget(q *Query) *Budget {
 	b := &Budget{maxListEntries, time.Now().Add(maxListTime)}
 	if len(q.terms()) > 0 {
@@ -50,22 +50,28 @@ func NewBudget(q *Query) *Budget {
 	return b
 }
 
-// Spent reports whether nothing more is to be gone through.
+// Spent reports whether the budget is used up.
 func (b *Budget) Spent() bool { return b.entries <= 0 || !time.Now().Before(b.end) }
 
-// ErrCursor is a cursor that no list has given.
-var ErrCursor = errors.New("no list of this day has given this cursor")
+// ErrCursor is the error for a cursor that no list returned.
+var ErrCursor = errors.New("not a cursor that a list of this day returned")
 
-// List gives up to q.Limit entries of a day's index, from a cursor on, which is 0 or what an earlier list gave as Next:
-// however far back that is, what is before it is not read. It goes through a bounded part: there may be fewer, or none,
-// and yet more behind them. The error of a day without an index is fs.ErrNotExist. q.Offset says nothing here.
+// List returns up to q.Limit entries of a day's index, from a cursor, which is 0 or the Next of an earlier list.
+// Entries before the cursor are not read. A call scans a bounded part: it may return few or no entries although more
+// follow. If the day has no index, the error is fs.ErrNotExist. q.Offset is ignored.
 func (c *Collection) List(ctx context.Context, date string, q Query, cursor int64) (*RecordList, error) {
 	return c.ListWithin(ctx, date, q, cursor, NewBudget(&q))
 }
 
-// ListWithin is List within what a budget has left.
-func (c *Collection) ListWithin(ctx context.Context, date string, q Query, cursor int64, b *Budget) (*RecordList, error) {
-	if cursor > maxIndex { // some disks refuse to look there
+// ListWithin is like List, with the rest of a budget.
+func (c *Collection) ListWithin(
+	ctx context.Context,
+	date string,
+	q Query,
+	cursor int64,
+	b *Budget,
+) (*RecordList, error) {
+	if cursor > maxIndex { // some file systems fail for larger offsets
 		return nil, ErrCursor
 	}
 	dir := c.folder(folderOf(q.Other), date)
@@ -74,7 +80,7 @@ func (c *Collection) ListWithin(ctx context.Context, date string, q Query, curso
 	if err != nil {
 		return nil, err
 	}
-	defer src.Close() // it is only read
+	defer src.Close() // opened for reading only
 	in := bufio.NewReaderSize(src, maxEntry)
 	if cursor > 0 {
 		if before, err := in.ReadByte(); err != nil || before != '\n' {
@@ -95,10 +101,10 @@ func (c *Collection) ListWithin(ctx context.Context, date string, q Query, curso
 		}
 		found, text := false, ""
 		var e batch.Entry
-		if err == nil || errors.Is(err, io.EOF) { // a line that was cut cannot be parsed
+		if err == nil || errors.Is(err, io.EOF) { // a truncated line cannot be parsed
 			e, err = batch.ParseEntry(line)
 		} else if errors.Is(err, bufio.ErrBufferFull) {
-			err = fmt.Errorf("a line of more than %d bytes: %w", maxEntry, batch.ErrDamaged)
+			err = fmt.Errorf("line of more than %d bytes: %w", maxEntry, batch.ErrDamaged)
 		}
 		if err == nil {
 			found, text, err = f.matches(&e)
@@ -121,20 +127,19 @@ func (c *Collection) ListWithin(ctx context.Context, date string, q Query, curso
 	}
 }
 
-// A Brief is a day in a line.
+// A Brief is a summary of a day.
 type Brief struct {
 	Row
-	State string `json:"state"` // done; how far it is; why it is not
+	State string `json:"state"` // done; the current step; or why nothing was fetched
 	Done  bool   `json:"done"`
-	// SoFar is how many URLs a day that is not done has fetched; Pages, Sites and Bytes of one are not known yet.
+	// SoFar is the number of URLs fetched on a day that is not done. Its Pages, Sites and Bytes are not known yet.
 	SoFar int64 `json:"fetched_so_far"`
 }
 
 // Damaged is the state of a day whose files cannot be read.
 const Damaged = "damaged"
 
-// Brief reads what a day came to, in one short read or two; of one that is not done how far it is. One that is damaged
-// says so.
+// Brief reads a summary of a day, with one or two short reads. For a damaged day, State is Damaged.
 func (c *Collection) Brief(ctx context.Context, date string) (*Brief, error) {
 	counts, err := c.counts(ctx, date)
 	var s *batch.State
@@ -160,7 +165,7 @@ func (c *Collection) Brief(ctx context.Context, date string) (*Brief, error) {
 	return b, nil
 }
 
-// StateOf is how far a day is, in words. One without a state is done.
+// StateOf returns the state of a day as text. A day without a state is done.
 func StateOf(s *batch.State) string {
 	switch {
 	case s == nil:
@@ -175,31 +180,31 @@ func StateOf(s *batch.State) string {
 	return "done"
 }
 
-// A Folder is the files of a day in one of the collection's folders.
+// A Folder describes a day's files in one of the collection's folders.
 type Folder struct {
 	Name  string // doc, out, …
-	Path  string // in the place
-	Files []File // the first of them
-	All   int    // how many there are
-	Bytes int64  // of all
+	Path  string // in the storage location
+	Files []File // some of the files
+	All   int    // number of files
+	Bytes int64  // total size
 }
 
-// A File is one of a day's.
+// A File is one of a day's files.
 type File struct {
-	Name  string // below the folder
+	Name  string // relative to the folder
 	Bytes int64
 }
 
-// folders are those in which a day has files.
+// folders lists the folders with a day's files.
 var folders = []string{"in", "doc", "moved", "out", "known", pagesFolder, otherFolder, batch.FieldsFolder, "tally"}
 
 const (
-	maxWalked = 100_000 // files of a folder that are counted
+	maxWalked = 100_000 // limit for counting the files of a folder
 	maxLists  = 16
 )
 
-// Files are a day's files by folder, up to n of each named. Folders are listed beside each other: a day of many rounds
-// has hundreds, and a store far away answers each in its time.
+// Files lists a day's files by folder, up to n per folder. Folders are listed concurrently, because a day with many
+// rounds has hundreds, and a remote store answers slowly.
 func (c *Collection) Files(ctx context.Context, date string, n int) (all []Folder, err error) {
 	w := walker{place: c.place, named: n, lists: make(chan struct{}, maxLists)}
 	found := make([]Folder, len(folders))
@@ -221,8 +226,8 @@ func (c *Collection) Files(ctx context.Context, date string, n int) (all []Folde
 // A walker counts the files of folders.
 type walker struct {
 	place place.Place
-	named int           // so many files of a folder are
-	lists chan struct{} // who lists has one
+	named int           // maximum number of files per folder to return
+	lists chan struct{} // a slot for each listing
 }
 
 // walk counts the files below a part of a folder.

@@ -18,16 +18,16 @@ import (
 	"kumo/internal/state/store/xml"
 )
 
-// A Query says which records of a day are listed.
+// A Query selects records of a day.
 type Query struct {
-	Other  bool     // those in other languages, which were kept apart
-	Find   string   // only those that have this in URL, headline or text, whatever the case; "": all
-	Words  []string // and each of these
-	Offset int      // leave out so many of them
-	Limit  int      // and list so many; negative: all
+	Other  bool     // pages in other languages instead
+	Find   string   // only records with this text in URL, headline or text, ignoring case; "": all
+	Words  []string // and with each of these words
+	Offset int      // number of records to skip
+	Limit  int      // maximum number of records; negative: all
 }
 
-// terms is what a record has to have, in lower case.
+// terms returns the texts that a record must contain, in lower case.
 func (q *Query) terms() (all []string) {
 	for _, text := range append([]string{q.Find}, q.Words...) {
 		if text != "" {
@@ -37,8 +37,8 @@ func (q *Query) terms() (all []string) {
 	return all
 }
 
-// Records are the entries of a day's index that a query asks for, in the order of URLs. An error ends them; that of a
-// day without an index is fs.ErrNotExist.
+// Records iterates over the entries of a day's index that match a query, sorted by URL. An error ends the iteration. If
+// the day has no index, it is fs.ErrNotExist.
 func (c *Collection) Records(ctx context.Context, date string, q Query) iter.Seq2[batch.Entry, error] {
 	return func(yield func(batch.Entry, error) bool) {
 		left, skip := q.Limit, q.Offset
@@ -72,7 +72,7 @@ func (c *Collection) Records(ctx context.Context, date string, q Query) iter.Seq
 	}
 }
 
-var errEnough = errors.New("no more are wanted")
+var errEnough = errors.New("enough records")
 
 func folderOf(isApart bool) string {
 	if isApart {
@@ -81,8 +81,8 @@ func folderOf(isApart bool) string {
 	return pagesFolder
 }
 
-// A finder looks into the records of entries. Those of a part come in the order in which they lie there, so that each
-// part is read once, from the first that is asked for.
+// A finder checks the records of entries. The entries of a part arrive in file order, so each part is read only once,
+// from the first record that is checked.
 type finder struct {
 	ctx   context.Context
 	place place.Place
@@ -94,10 +94,10 @@ type finder struct {
 type part struct {
 	io.Closer
 	in   *xml.Reader
-	from int64 // where reading began
+	from int64 // offset at which reading began
 }
 
-// has reports whether the record of an entry has all that is wanted, and gives the text of one that does.
+// matches reports whether the record of an entry contains all terms, and returns the text of a matching record.
 func (f *finder) matches(e *batch.Entry) (found bool, text string, err error) {
 	if len(f.terms) == 0 {
 		return true, "", nil
@@ -113,7 +113,7 @@ func (f *finder) matches(e *batch.Entry) (found bool, text string, err error) {
 	}
 	line, offset, err := p.in.Next()
 	if err == nil && p.from+offset != e.Offset {
-		err = fmt.Errorf("the record of %s is not at byte %d: %w", e.URL, e.Offset, batch.ErrDamaged)
+		err = fmt.Errorf("no record of %s at byte %d: %w", e.URL, e.Offset, batch.ErrDamaged)
 	}
 	if err != nil {
 		return false, "", fmt.Errorf("%s: %w: %w", path.Join(f.dir, e.Part), batch.ErrDamaged, err)
@@ -133,19 +133,19 @@ func (f *finder) matches(e *batch.Entry) (found bool, text string, err error) {
 
 func (f *finder) close() {
 	for _, p := range f.parts {
-		_ = p.Close() // it was only read
+		_ = p.Close() // opened for reading only
 	}
 }
 
 // A Page is the XML record of a page.
 type Page struct {
 	batch.Entry
-	Line   []byte // as it lies there
+	Line   []byte // raw line
 	Record xml.Record
-	Other  bool // it is among those in other languages
+	Other  bool // stored among pages in other languages
 }
 
-// Page finds the XML record of a URL; fs.ErrNotExist if the day has none.
+// Page finds the XML record of a URL. The error is fs.ErrNotExist if the day has none.
 func (c *Collection) Page(ctx context.Context, date, url string) (*Page, error) {
 	for _, isApart := range []bool{false, true} {
 		dir := c.folder(folderOf(isApart), date)
@@ -180,8 +180,8 @@ func (pg *Page) read(ctx context.Context, p place.Place, dir string) error {
 	return nil
 }
 
-// Document finds what came of a URL on a day, whether it is a page or not; fs.ErrNotExist if the day did not ask for
-// it. A day that is not merged is read from its beginning.
+// Document finds the Document of a URL on a day, which need not be a page. The error is fs.ErrNotExist if the day did
+// not request the URL. A day that is not merged is scanned from its beginning.
 func (c *Collection) Document(ctx context.Context, date, url string) (*batch.Document, error) {
 	names, err := batch.DayFiles(ctx, c.place, c.asCollection(), "doc", date)
 	if err != nil {
@@ -189,7 +189,7 @@ func (c *Collection) Document(ctx context.Context, date, url string) (*batch.Doc
 	}
 	find := findRecord
 	if len(names) == 0 {
-		find = scanFor // rounds are in the order in which they were fetched
+		find = scanFor // files of rounds are in the order of fetching
 		if names, err = batch.ListFiles(ctx, c.place, c.folder("doc", date)); err != nil {
 			return nil, err
 		}
@@ -208,16 +208,16 @@ func (c *Collection) Document(ctx context.Context, date, url string) (*batch.Doc
 	return nil, fmt.Errorf("%s on %s: %w", url, date, fs.ErrNotExist)
 }
 
-// stretchSize is how much of a file is read from one end to the other.
+// stretchSize is the size below which a part of a file is scanned sequentially.
 const stretchSize = 4 << 20
 
-// findRecord finds the value of a key in a SequenceFile in the order of keys, by halving it; nil if there is none.
+// findRecord finds the value of a key in a sorted SequenceFile by binary search; nil if there is none.
 func findRecord(ctx context.Context, p place.Place, name string, key []byte) ([]byte, error) {
 	info, err := p.Stat(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	from, to := int64(0), info.Size // the block with the key begins in [from, to), or there is none
+	from, to := int64(0), info.Size // the block with the key, if any, begins in [from, to)
 	for to-from > stretchSize {
 		middle := from + (to-from)/2
 		first, err := firstKey(ctx, p, name, middle, to)
@@ -234,7 +234,7 @@ func findRecord(ctx context.Context, p place.Place, name string, key []byte) ([]
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = in.Close() }() // it is only read
+	defer func() { _ = in.Close() }() // opened for reading only
 	for {
 		k, v, err := in.Next()
 		switch {
@@ -251,12 +251,12 @@ func findRecord(ctx context.Context, p place.Place, name string, key []byte) ([]
 	}
 }
 
-// scanFor finds the value of a key in any SequenceFile; nil if there is none.
+// scanFor finds the value of a key in an unsorted SequenceFile; nil if there is none.
 func scanFor(ctx context.Context, p place.Place, name string, key []byte) ([]byte, error) {
 	for r, err := range batch.ReadFile(ctx, p, name) {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return nil, nil // the day was merged meanwhile
+			return nil, nil // the day was merged in the meantime
 		case err != nil:
 			return nil, err
 		case bytes.Equal(r.Key, key):
@@ -266,13 +266,13 @@ func scanFor(ctx context.Context, p place.Place, name string, key []byte) ([]byt
 	return nil, nil
 }
 
-// firstKey is the first key of the blocks that begin in a stretch of a file; nil if none does.
+// firstKey returns the first key of the blocks that begin in a part of a file; nil if none does.
 func firstKey(ctx context.Context, p place.Place, name string, from, to int64) ([]byte, error) {
 	in, err := seqfile.Open(ctx, p, name, from, to)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = in.Close() }() // it is only read
+	defer func() { _ = in.Close() }() // opened for reading only
 	k, _, err := in.Next()
 	if errors.Is(err, io.EOF) {
 		return nil, nil

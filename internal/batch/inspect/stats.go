@@ -13,35 +13,35 @@ import (
 	"kumo/internal/batch"
 )
 
-// A Row is what a day of a collection came to, or several days, or all collections.
+// A Row contains the statistics of a day of a collection, of several days, or of all collections.
 type Row struct {
-	Date       string `json:"day,omitempty"`        // "" of several
-	Collection string `json:"collection,omitempty"` // code; "" of all
+	Date       string `json:"day,omitempty"`        // "" for several days
+	Collection string `json:"collection,omitempty"` // code; "" for all collections
 	Directory  string `json:"directory,omitempty"`
 	Days       int    `json:"days"`
 
 	Pages int64 `json:"pages"` // in the collection's language, new or changed: those in xml/
-	Sites int   `json:"sites"` // registered domains that they are of
-	Bytes int64 `json:"bytes"` // of their bodies as they were sent
+	Sites int   `json:"sites"` // registered domains of these pages
+	Bytes int64 `json:"bytes"` // body bytes of these pages as sent
 
 	Apart     int64            `json:"apart"` // pages in other languages: those in other/
 	ApartBy   map[string]int64 `json:"apart_by_language"`
-	Charsets  map[string]int64 `json:"charsets"`  // of all pages that came
-	Fetched   int64            `json:"fetched"`   // pages that came, whatever their type and language
-	Unchanged int64            `json:"unchanged"` // URLs that gave the same as before
+	Charsets  map[string]int64 `json:"charsets"`  // of all fetched pages
+	Fetched   int64            `json:"fetched"`   // fetched pages of any type and language
+	Unchanged int64            `json:"unchanged"` // URLs with the same content as before
 	Redirects int64            `json:"redirects"`
-	Errors    int64            `json:"errors"`   // answers that are none of these
+	Errors    int64            `json:"errors"`   // other answers
 	Failed    int64            `json:"failed"`   // without an answer
-	LeftOut   int64            `json:"left_out"` // by a rule
+	LeftOut   int64            `json:"left_out"` // excluded by a rule
 }
 
-// A Table is what a place holds, in numbers. Days that are not done are not counted, but for Open.
+// A Table contains the statistics of a storage location. Days that are not done are only listed, in Open.
 type Table struct {
-	Days        []*Row `json:"days"`        // of each collection, by date, then collection
-	Collections []*Row `json:"collections"` // all days of each
+	Days        []*Row `json:"days"`        // per collection, by date, then collection
+	Collections []*Row `json:"collections"` // totals per collection
 	All         *Row   `json:"all"`
 	Open        []Open `json:"open"` // days that are not done
-	// Damaged says of days that they cannot be counted, as their files cannot be read.
+	// Damaged lists days that are not counted because their files cannot be read.
 	Damaged []string `json:"damaged,omitempty"`
 }
 
@@ -50,16 +50,16 @@ type Open struct {
 	Date       string `json:"day"`
 	Collection string `json:"collection"`
 	Round      int    `json:"round"`
-	Job        string `json:"job"`               // that is to be done, or is being done
-	Nothing    string `json:"nothing,omitempty"` // why nothing could be fetched, and there is no Job
+	Job        string `json:"job"`               // next or current job
+	Nothing    string `json:"nothing,omitempty"` // why nothing was fetched; then Job is empty
 }
 
-// A Span says which days are counted: from First to Last, "" being no bound.
+// A Span selects the days from First to Last; "" means no bound.
 type Span struct{ First, Last string }
 
 func (s Span) contains(date string) bool { return date >= s.First && (s.Last == "" || date <= s.Last) }
 
-// Stats counts.
+// Stats reads the statistics of collections.
 func Stats(ctx context.Context, all []*Collection, span Span) (*Table, error) {
 	t := &Table{Days: []*Row{}, Collections: []*Row{}, All: newRow(""), Open: []Open{}}
 	every, dates := map[string]bool{}, map[string]bool{}
@@ -104,7 +104,7 @@ func newRow(code string) *Row {
 	return &Row{Collection: code, ApartBy: map[string]int64{}, Charsets: map[string]int64{}}
 }
 
-// row is the day as a row.
+// row returns the day as a row.
 func (d *Day) row(c *Collection) *Row {
 	r := newRow(c.Code)
 	r.Date, r.Directory, r.Days, r.Sites = d.Date, c.Directory, 1, d.Counts.Sites
@@ -129,7 +129,7 @@ func (d *Day) row(c *Collection) *Row {
 	return r
 }
 
-// add adds what another row counts, but for sites, which may be the same.
+// add adds another row, except Sites, which may overlap.
 func (r *Row) add(o *Row) {
 	r.Days += o.Days
 	r.Pages, r.Bytes, r.Apart = r.Pages+o.Pages, r.Bytes+o.Bytes, r.Apart+o.Apart
@@ -143,7 +143,7 @@ func (r *Row) add(o *Row) {
 	}
 }
 
-// ByDate sums up the rows of each date. Sites are those of all collections together only where there is one.
+// ByDate sums the rows of each date. Sites are set only if there is one collection.
 func (t *Table) ByDate() (rows []*Row) {
 	for _, d := range t.Days {
 		if len(rows) == 0 || rows[len(rows)-1].Date != d.Date {
@@ -157,7 +157,7 @@ func (t *Table) ByDate() (rows []*Row) {
 	return rows
 }
 
-// Keys are the keys of maps of all rows, in order.
+// Keys returns the sorted keys of a map in all rows.
 func Keys(rows []*Row, of func(*Row) map[string]int64) []string {
 	all := map[string]bool{}
 	for _, r := range rows {
@@ -168,7 +168,7 @@ func Keys(rows []*Row, of func(*Row) map[string]int64) []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// sites adds a day's sites.
+// sites adds a day's sites to a set.
 func (c *Collection) sites(ctx context.Context, date string, all map[string]bool) error {
 	err := batch.EachLine(ctx, c.place, path.Join(c.folder(pagesFolder, date), batch.SitesName), func(line []byte) error {
 		s, err := batch.ParseSite(line)

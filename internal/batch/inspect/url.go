@@ -13,15 +13,15 @@ import (
 	"kumo/internal/content/policy"
 )
 
-// A URL is what a day has of one.
+// A URL contains a day's records of a URL.
 type URL struct {
 	URL      string
-	Page     *Page           // nil: it has no XML record
-	Document *batch.Document // nil: it cannot be had, as of a day that is not merged
-	Trouble  error           // why the Document cannot be had, though there is a Page
+	Page     *Page           // nil if it has no XML record
+	Document *batch.Document // nil if it cannot be read, as on a day that is not merged
+	Trouble  error           // why Document cannot be read, if there is a Page
 }
 
-// Find finds what a day has of a URL. The error of a URL that the day did not ask for is fs.ErrNotExist.
+// Find finds a day's records of a URL. The error is fs.ErrNotExist if the day did not request it.
 func (c *Collection) Find(ctx context.Context, date, url string) (*URL, error) {
 	u := &URL{URL: url}
 	var err error
@@ -43,14 +43,14 @@ func (c *Collection) Find(ctx context.Context, date, url string) (*URL, error) {
 	return u, nil
 }
 
-// Outcome says what came of the URL, in words.
+// Outcome returns the URL's outcome as text.
 func (u *URL) Outcome() string {
 	d := u.Document
 	switch {
 	case d == nil:
-		return "a page, of which only the record can be read"
+		return "a page; only its record can be read"
 	case d.Rule != "":
-		return fmt.Sprintf("left out by the rule %s: %s", d.Rule, d.Detail)
+		return fmt.Sprintf("excluded by the rule %s: %s", d.Rule, d.Detail)
 	case d.Failure != "":
 		return fmt.Sprintf("failed: %s: %s", d.Failure, d.Detail)
 	case d.Change == page.Unchanged && !d.SameAs.Time.IsZero():
@@ -60,20 +60,20 @@ func (u *URL) Outcome() string {
 	case d.RedirectTo != "":
 		return "redirects to " + d.RedirectTo
 	case d.NoArchive:
-		return fmt.Sprintf("status %d; it asks not to be archived", d.Status)
+		return fmt.Sprintf("status %d; must not be archived (noarchive)", d.Status)
 	case !d.MetaIndex:
-		return fmt.Sprintf("status %d; it asks not to be indexed", d.Status)
+		return fmt.Sprintf("status %d; must not be indexed (noindex)", d.Status)
 	}
 	return fmt.Sprintf("status %d", d.Status)
 }
 
-// Refused is why the rules of a day refuse a URL that the day did not ask for; its Rule is "" if none does. The error of
-// a day whose rules are not recorded is fs.ErrNotExist.
+// Refused returns the verdict of a day's rules on a URL that was not requested. Its Rule is "" if no rule refuses it.
+// If the day's rules are not recorded, the error is fs.ErrNotExist.
 func (c *Collection) Refused(ctx context.Context, day *Day, url string) (policy.Verdict, error) {
 	return batch.JudgeLink(ctx, c.place, c.asCollection(), day.State, url)
 }
 
-// Earlier is the XML record of the day on which a page was stored that has not changed since, and that day; nil if
+// Earlier returns, for an unchanged page, the XML record of the day on which the page was stored, and that day; nil if
 // there is none.
 func (c *Collection) Earlier(ctx context.Context, date string, u *URL) (pg *Page, day string, err error) {
 	d := u.Document

@@ -8,11 +8,11 @@ import (
 	"kumo/internal/base/field"
 )
 
-// Visible writes characters that a terminal would act on, that change the direction of those around them, or that
-// nobody sees, as escapes: \u{1b}. The joiners that some scripts are spelt with stay, and so do a text's line ends.
+// Visible escapes invisible characters, terminal controls and characters that change the text direction: \u{1b}. It
+// keeps line ends, and the joiners that some scripts need.
 func Visible(s string) string { return escape(s, "\n\u200c\u200d") }
 
-// VisibleLine is the same of what is to stay on one line.
+// VisibleLine is like Visible, and also escapes line ends.
 func VisibleLine(s string) string { return escape(s, "\u200c\u200d") }
 
 func escape(s, but string) string {

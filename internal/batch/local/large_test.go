@@ -29,22 +29,22 @@ import (
 	"kumo/internal/batch/collection"
 )
 
-// A large day is input of merge and optimize that is made from a seed: Documents of pages 0 to pages-1, one in fifty of
-// which was fetched twice, and their OutLinks, which lead to pages 0 to 2*pages-1.
+// A largeDay is input for merge and optimize, generated from a seed: Documents of pages 0 to pages-1, one in fifty of
+// which was fetched twice, and their OutLinks to pages 0 to 2*pages-1.
 type largeDay struct {
 	seed  uint64
 	pages int
-	words []byte // of which bodies are cut
+	words []byte // source of bodies
 	en    *collection.Collection
 }
 
 const (
 	largeFiles    = 8
 	linksAPage    = 40
-	bytesAPage    = 17_000 // of both records, about
+	bytesAPage    = 17_000 // of both records, approximately
 	largeReducers = 4
 	largeDate     = "2026-11-21"
-	mostPeak      = 512 << 20 // bytes that a process may take, whatever its input
+	mostPeak      = 512 << 20 // maximum memory of a process, independent of its input
 )
 
 func newLargeDay(seed uint64, pages int) *largeDay {
@@ -65,7 +65,7 @@ func newLargeDay(seed uint64, pages int) *largeDay {
 	return d
 }
 
-// url is that of a page. Pages that follow each other are far apart in the order of URLs.
+// url returns the URL of a page. Consecutive pages are far apart in the order of URLs.
 func (d *largeDay) url(page int) string {
 	var b [16]byte
 	binary.LittleEndian.PutUint64(b[:], d.seed)
@@ -74,7 +74,7 @@ func (d *largeDay) url(page int) string {
 	return fmt.Sprintf("http://www.site%04d.example/%012x/page-%d.html", h%5000, h>>16, page)
 }
 
-// document is what came of a page's first or second visit.
+// document returns the Document of a page's first or second visit.
 func (d *largeDay) document(page, visit int) batch.Document {
 	dice := rand.New(rand.NewPCG(d.seed, uint64(page)<<1|uint64(visit)))
 	size := 2000 + dice.IntN(24_000)
@@ -95,7 +95,7 @@ func depthOf(page int) int { return page % 7 }
 
 func isTwice(page int) bool { return page%50 == 0 }
 
-// links are the pages that a page leads to.
+// links returns the pages that a page links to.
 func (d *largeDay) links(page int) (to [linksAPage]int) {
 	dice := rand.New(rand.NewPCG(d.seed+1, uint64(page)))
 	for i := range to {
@@ -104,7 +104,7 @@ func (d *largeDay) links(page int) (to [linksAPage]int) {
 	return to
 }
 
-// write writes a file of the input, and returns the bytes of its records.
+// write writes an input file and returns the bytes of its records.
 func (d *largeDay) write(ctx context.Context, p *file.Place, kind string, n int) (size int64, err error) {
 	name := path.Join("input", kind, batch.PartName(n, batch.Sequence))
 	var value []byte
@@ -139,7 +139,7 @@ func (d *largeDay) write(ctx context.Context, p *file.Place, kind string, n int)
 	})
 }
 
-// run has a job run by a process of its own, and says what that took.
+// run runs a job in its own process, and logs its cost.
 func (d *largeDay) run(t *testing.T, dir, job string, size int64) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestLargeInput$", "-test.timeout", "0")
@@ -158,7 +158,7 @@ func (d *largeDay) run(t *testing.T, dir, job string, size int64) {
 	}
 }
 
-// runLarge runs a job as kumo batch run does by default, but that little input makes do with little memory.
+// runLarge runs a job as kumo batch run does by default, but with less memory for small input.
 func (d *largeDay) runLarge(ctx context.Context, p *file.Place, temp, job string) error {
 	conf := &batch.Conf{Job: job, Date: largeDate, Collections: []*collection.Collection{d.en}, Reducers: largeReducers}
 	j, err := batch.NewJob(conf, batch.Deps{Place: p})
@@ -179,7 +179,7 @@ func (d *largeDay) runLarge(ctx context.Context, p *file.Place, temp, job string
 	return err
 }
 
-// output goes through the records of a kind that a job has left, which must be in order and where they belong.
+// output iterates over a job's output of a kind, and checks its order and location.
 func (d *largeDay) output(t *testing.T, p *file.Place, job, folder string, take func(batch.Record)) {
 	t.Helper()
 	for part := range largeReducers {
@@ -198,7 +198,7 @@ func (d *largeDay) output(t *testing.T, p *file.Place, job, folder string, take 
 	}
 }
 
-// A sum of records does not depend on their order.
+// A sum of records is independent of their order.
 type sum struct{ n, hash uint64 }
 
 func (s *sum) add(parts ...[]byte) {
@@ -210,7 +210,7 @@ func (s *sum) add(parts ...[]byte) {
 	s.n, s.hash = s.n+1, s.hash+h.Sum64()
 }
 
-// documents are what merge must leave: of each page the first visit.
+// documents returns the expected output of merge: the first visit of each page.
 func (d *largeDay) documents() (want sum) {
 	for page := range d.pages {
 		doc := d.document(page, 0)
@@ -219,7 +219,7 @@ func (d *largeDay) documents() (want sum) {
 	return want
 }
 
-// next is what optimize must leave: what is led to and was not fetched, by the shortest way.
+// next returns the expected output of optimize: linked pages that were not fetched, by the shortest path.
 func (d *largeDay) next() (want sum) {
 	depths := make([]byte, 2*d.pages)
 	for page := range d.pages {
@@ -238,12 +238,12 @@ func (d *largeDay) next() (want sum) {
 }
 
 const (
-	largeJob = "KUMO_TEST_BATCH_JOB" // set in the process that runs a job: which
-	largeDir = "KUMO_TEST_BATCH_DIR" // and where
+	largeJob = "KUMO_TEST_BATCH_JOB" // set in the process that runs a job: its name
+	largeDir = "KUMO_TEST_BATCH_DIR" // set in the process that runs a job: the folder
 )
 
-// TestLargeInput has merge and optimize run over KUMO_TEST_BATCH_GB gigabytes of records in all, each in a process of
-// its own, whose memory is measured. The default is what every test run can afford.
+// TestLargeInput runs merge and optimize over KUMO_TEST_BATCH_GB gigabytes of records in total, each in its own
+// process, whose memory is measured. The default is small enough for every test run.
 func TestLargeInput(t *testing.T) {
 	if testing.Short() {
 		t.Skip("sorts 40 MB in processes of its own")
@@ -297,7 +297,7 @@ func (d *largeDay) test(t *testing.T, dir string, p *file.Place, job string) {
 	}
 }
 
-// judge compares what a job has left with what it must leave.
+// judge compares a job's output with the expected output.
 func (d *largeDay) judge(t *testing.T, p *file.Place, job string) {
 	t.Helper()
 	var got, want sum

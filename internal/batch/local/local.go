@@ -25,16 +25,16 @@ import (
 	"kumo/internal/batch/seqfile"
 )
 
-// A Config says how to run jobs.
+// A Config defines how jobs are run.
 type Config struct {
-	Place place.Place // of input and output
-	// a folder for what lies between map and reduce, about as large as the input; default the system's
+	Place place.Place // contains input and output
+	// folder for data between map and reduce, about as large as the input; default the system's
 	Temp     string
-	Disk     vfs.FS // where Temp is; default vfs.OS
-	Cores    int    // tasks at once; default as many as there are processors
-	Memory   int64  // bytes for sorting, all tasks together; default 192 MiB
-	Attempts int    // of a task; default 4
-	Split    int64  // bytes of a file that a map task takes; default 64 MiB
+	Disk     vfs.FS // file system of Temp; default vfs.OS
+	Cores    int    // concurrent tasks; default the number of processors
+	Memory   int64  // bytes for sorting, for all tasks together; default 192 MiB
+	Attempts int    // per task; default 4
+	Split    int64  // maximum bytes of a file per map task; default 64 MiB
 }
 
 func (cfg Config) withDefaults() Config {
@@ -49,15 +49,15 @@ func (cfg Config) withDefaults() Config {
 	return cfg
 }
 
-// MemoryLimit is what the collector is to keep the process below that runs jobs (debug.SetMemoryLimit), so that
-// garbage does not double the memory for sorting. Never so little that a crawl job would come near.
+// MemoryLimit returns a limit for debug.SetMemoryLimit in a process that runs jobs, so that garbage does not double the
+// memory for sorting. It is always more than a crawl job needs.
 func (cfg Config) MemoryLimit() int64 {
 	return max(cfg.withDefaults().Memory+256<<20, minMemoryLimit)
 }
 
 const minMemoryLimit = 448 << 20
 
-// A Runner runs jobs.
+// A Runner runs jobs in this process.
 type Runner struct{ cfg Config }
 
 var _ batch.Runner = (*Runner)(nil)
@@ -89,7 +89,7 @@ func (r *Runner) Run(ctx context.Context, run batch.Run) (_ *batch.Result, err e
 	return &j.monitor.outcome, nil
 }
 
-// A split is the stretch of a file that a map task reads.
+// A split is the part of a file that a map task reads.
 type split struct {
 	name     string
 	from, to int64
@@ -103,7 +103,7 @@ func (r *Runner) splits(ctx context.Context, names []string) (all []split, err e
 		}
 		for from := int64(0); from < info.Size; from += r.cfg.Split {
 			to := from + r.cfg.Split
-			if info.Size-to < r.cfg.Split/8 { // rather a little more than a tiny one
+			if info.Size-to < r.cfg.Split/8 { // avoid a tiny last split
 				all = append(all, split{name, from, info.Size})
 				break
 			}
@@ -118,7 +118,7 @@ const (
 	lockName   = "lock"
 )
 
-// createTemp makes a folder for a job, and removes those of processes that were killed.
+// createTemp creates a folder for a job, and removes those of killed processes.
 func (r *Runner) createTemp() (dir string, done func() error, err error) {
 	if err := os.MkdirAll(r.cfg.Temp, 0o755); err != nil {
 		return "", nil, err
@@ -146,14 +146,14 @@ func (r *Runner) createTemp() (dir string, done func() error, err error) {
 	}, nil
 }
 
-// removeStale removes a folder, or a lock without one, if no process has the lock. What cannot be removed is left to the
-// next.
+// removeStale removes a folder, or a lock without one, if no process holds the lock. On errors, the next run tries
+// again.
 func removeStale(name string) {
 	dir, isLock := strings.CutSuffix(name, "."+lockName)
 	lock := flock.New(dir + "." + lockName)
 	if isLock {
 		if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
-			return // it goes with its folder
+			return // the lock is removed with its folder
 		}
 	}
 	if got, err := lock.TryLock(); err != nil || !got {
@@ -164,13 +164,13 @@ func removeStale(name string) {
 	_ = lock.Unlock()
 }
 
-// A job is one run of one.
+// A job is one run of a batch job.
 type job struct {
 	batch.Run
 	cfg     *Config
 	temp    string
 	splits  []split
-	runs    [][]extsort.Run // what each map task left for the reducers
+	runs    [][]extsort.Run // output of each map task for the reducers
 	monitor *progressMonitor
 }
 
@@ -193,7 +193,7 @@ func (j *job) run(ctx context.Context) error {
 	})
 }
 
-// runTasks runs n tasks, some at once, each again a few times where it fails.
+// runTasks runs n tasks, some concurrently, and retries each a few times.
 func (j *job) runTasks(outer context.Context, n, atOnce int, run func(context.Context, *batch.Task) error) error {
 	g, ctx := errgroup.WithContext(outer)
 	g.SetLimit(atOnce)
@@ -220,12 +220,12 @@ func (j *job) runTasks(outer context.Context, n, atOnce int, run func(context.Co
 	return cmp.Or(g.Wait(), outer.Err())
 }
 
-// lastOf says of several failures that the last is told.
+// lastOf returns a note on the number of failures, of which the error is the last.
 func lastOf(n int) string {
 	if n == 1 {
 		return ""
 	}
-	return fmt.Sprintf(" %d times, the last time", n)
+	return fmt.Sprintf(" %d times, last error", n)
 }
 
 func (j *job) mapTask(ctx context.Context, t *batch.Task) (err error) {
@@ -251,7 +251,7 @@ func (j *job) combine() extsort.Combine {
 	return extsort.Combine(j.Job.Combine)
 }
 
-// dir is a folder for an attempt of a task.
+// dir returns a folder for an attempt of a task.
 func (j *job) dir(kind string, t *batch.Task) string {
 	return filepath.Join(j.temp, fmt.Sprintf("%s-%05d-%d", kind, t.Index, t.Attempt))
 }
@@ -293,7 +293,7 @@ func (j *job) reduceTask(ctx context.Context, t *batch.Task, runs []extsort.Run)
 	})
 }
 
-// commit lets the output of a task appear if it succeeds.
+// commit publishes the output of a task if it succeeds.
 func (j *job) commit(ctx context.Context, t *batch.Task, run func(batch.Emit) error) error {
 	sink := batch.NewSink(ctx, j.cfg.Place, j.Output, t.Index, j.Job)
 	defer sink.Abort()

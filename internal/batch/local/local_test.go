@@ -109,7 +109,7 @@ func TestWhatAKilledProcessLeftGoes(t *testing.T) {
 		}
 	}
 	r := New(Config{Place: p, Temp: temp})
-	_, done, err := r.createTemp() // of a job that runs
+	_, done, err := r.createTemp() // of an active job
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestWhatAKilledProcessLeftGoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	left, err := os.ReadDir(temp)
-	if err != nil || len(left) != 3 { // other, and the folder and lock of the one that runs
+	if err != nil || len(left) != 3 { // another file, and the folder and lock of the active job
 		t.Errorf("left: %v %v", left, err)
 	}
 	if err := done(); err != nil {

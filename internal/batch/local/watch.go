@@ -8,15 +8,15 @@ import (
 	"kumo/internal/batch"
 )
 
-// A watch counts what the tasks of a job do, and tells who looks.
+// A progressMonitor counts what the tasks of a job do, and reports progress.
 type progressMonitor struct {
 	report func(batch.Progress)
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	progress batch.Progress
 	outcome  batch.Result
 	running  map[*batch.Task]bool
-	reported time.Time // when it was told
+	reported time.Time // time of the last report
 }
 
 const reportInterval = 200 * time.Millisecond
@@ -30,7 +30,7 @@ func newProgressMonitor(run batch.Run, maps int) *progressMonitor {
 	return w
 }
 
-// startTask makes a task.
+// startTask creates a task and adds its progress.
 func (w *progressMonitor) startTask(index, of, attempt int) *batch.Task {
 	t := batch.NewTask(index, of, attempt, func(text string) {
 		w.mu.Lock()
@@ -44,7 +44,7 @@ func (w *progressMonitor) startTask(index, of, attempt int) *batch.Task {
 	return t
 }
 
-// endTask takes in what a task came to.
+// endTask adds the result of a task.
 func (w *progressMonitor) endTask(t *batch.Task, err error) {
 	w.mu.Lock()
 	delete(w.running, t)

@@ -29,13 +29,13 @@ const (
 	magic      = "SEQ\x06"
 	class      = "org.apache.hadoop.io.BytesWritable"
 	codec      = "org.apache.hadoop.io.compress.DefaultCodec"
-	blockSize  = 256 << 10 // bytes of keys and values, after which a block is written
+	blockSize  = 256 << 10 // bytes of keys and values after which a block is written
 	markLen    = 16
-	markEscape = "\xff\xff\xff\xff" // a length of -1: a mark follows
-	maxField   = 1<<31 - 1 - 4      // bytes of a key, and of a value
+	markEscape = "\xff\xff\xff\xff" // a length of -1: a sync marker follows
+	maxField   = 1<<31 - 1 - 4      // maximum bytes of a key, and of a value
 )
 
-// A Writer writes a file.
+// A Writer writes a SequenceFile.
 type Writer struct {
 	w       io.Writer
 	mark    [markLen]byte
@@ -53,7 +53,7 @@ const (
 	numBuffers
 )
 
-// NewWriter begins a file. The caller closes it, and w afterwards.
+// NewWriter starts a file. The caller closes it, and w afterwards.
 func NewWriter(w io.Writer) (*Writer, error) {
 	s := &Writer{w: w}
 	_, _ = rand.Read(s.mark[:]) // never fails
@@ -61,10 +61,10 @@ func NewWriter(w io.Writer) (*Writer, error) {
 	return s, err
 }
 
-// fileHead is what a file begins with, before its mark.
+// fileHead returns the header of a file, without its sync marker.
 func fileHead() []byte {
 	h := appendText(appendText([]byte(magic), class), class)
-	h = appendText(append(h, 1, 1), codec) // compressed, in blocks
+	h = appendText(append(h, 1, 1), codec) // compressed, by block
 	return append(h, 0, 0, 0, 0)           // no metadata
 }
 
@@ -84,7 +84,7 @@ func (s *Writer) Append(key, value []byte) error {
 	return s.flush()
 }
 
-// field appends a BytesWritable to a buffer, and its length to the one before.
+// field appends a BytesWritable to a buffer, and its length to the buffer before.
 func (s *Writer) field(lens int, b []byte) {
 	s.buffers[lens].Write(appendVInt(s.head[:0], len(b)+4))
 	s.buffers[lens+1].Write(binary.BigEndian.AppendUint32(s.head[:0], uint32(len(b))))
@@ -110,7 +110,7 @@ func (s *Writer) flush() error {
 			}
 		}
 		if s.buffers[i].Reset(); s.buffers[i].Cap() > 4*blockSize {
-			s.buffers[i] = bytes.Buffer{} // of a record that was unusually long
+			s.buffers[i] = bytes.Buffer{} // grown by an unusually long record
 		}
 	}
 	if s.packed.Cap() > 4*blockSize {
@@ -120,7 +120,7 @@ func (s *Writer) flush() error {
 	return nil
 }
 
-// Close writes what is left.
+// Close writes the last block.
 func (s *Writer) Close() error {
 	if s.records == 0 {
 		return nil
@@ -143,24 +143,24 @@ func compress(w io.Writer, b []byte) error {
 	return z.Close()
 }
 
-// A Reader reads records. Key and value of a record are valid until the next one.
+// A Reader reads the records of a SequenceFile. Key and value are valid until the next call of Next.
 type Reader struct {
 	in      *bufio.Reader
 	close   func() error
 	mark    [markLen]byte
-	at, end int64 // where in reads, and from where on blocks are somebody else's
+	at, end int64 // position of in, and the end of the blocks to read
 	packed  bytes.Buffer
 	buffers [numBuffers]bytes.Buffer
-	rest    [numBuffers][]byte // of what was not read
+	rest    [numBuffers][]byte // unread parts of the buffers
 	records int
 	unpack  io.ReadCloser
 }
 
-// ErrDamaged is the error of a file that is not as it was written.
+// ErrDamaged is the error for a damaged file.
 var ErrDamaged = errors.New("the SequenceFile is damaged")
 
-// Open reads the blocks of a file that begin within [from, to); all of them if to is negative. The blocks of adjoining
-// stretches are all blocks, each once.
+// Open reads the blocks of a file that begin in [from, to); all blocks if to is negative. Reading adjacent ranges
+// yields each block exactly once.
 func Open(ctx context.Context, p place.Place, name string, from, to int64) (*Reader, error) {
 	if to < 0 {
 		to = 1<<63 - 1
@@ -202,7 +202,7 @@ func (r *Reader) header() error {
 	got := make([]byte, len(want)+markLen)
 	if err := r.full(got); err != nil || !bytes.Equal(got[:len(want)], want) {
 		if err == nil || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-			err = errors.New("no SequenceFile of BytesWritables, compressed in blocks by zlib")
+			err = errors.New("not a SequenceFile of BytesWritables, block-compressed with zlib")
 		}
 		return err
 	}
@@ -216,7 +216,7 @@ func (r *Reader) full(b []byte) error {
 	return err
 }
 
-// skipToMark goes on to where the next block begins, or to the end.
+// skipToMark skips to the beginning of the next block, or to the end.
 func (r *Reader) skipToMark() error {
 	want := append([]byte(markEscape), r.mark[:]...)
 	for {
@@ -228,7 +228,7 @@ func (r *Reader) skipToMark() error {
 		skip := i
 		if i < 0 {
 			if skip = len(have) - len(want) + 1; err != nil || skip <= 0 {
-				skip = len(have) // the end
+				skip = len(have) // end of the file
 			}
 		}
 		n, serr := r.in.Discard(skip)
@@ -238,11 +238,11 @@ func (r *Reader) skipToMark() error {
 	}
 }
 
-// Next returns the next record, io.EOF after the last.
+// Next returns the next record, and io.EOF after the last.
 func (r *Reader) Next() (key, value []byte, err error) {
 	for r.records == 0 {
 		if err := r.block(); errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil, nil, fmt.Errorf("%w: it ends in the middle of a block", ErrDamaged)
+			return nil, nil, fmt.Errorf("%w: it ends within a block", ErrDamaged)
 		} else if err != nil {
 			return nil, nil, err
 		}
@@ -254,7 +254,7 @@ func (r *Reader) Next() (key, value []byte, err error) {
 	return key, value, err
 }
 
-// field cuts the next BytesWritable off a buffer.
+// field reads the next BytesWritable from a buffer.
 func (r *Reader) field(lens int) ([]byte, error) {
 	n, rest, ok := vint(r.rest[lens])
 	if !ok || n < 4 || n > len(r.rest[lens+1]) {
@@ -268,7 +268,7 @@ func (r *Reader) field(lens int) ([]byte, error) {
 	return b[4:], nil
 }
 
-// blockSize reads the next block; io.EOF if there is none, or it is somebody else's.
+// block reads the next block. It returns io.EOF if there is none, or if it is beyond the range.
 func (r *Reader) block() error {
 	if r.at >= r.end {
 		return io.EOF
@@ -323,10 +323,10 @@ func (r *Reader) buffer(i int) error {
 	return nil
 }
 
-// fill reads all that src has. Room grows with what comes, whatever a damaged file says of its length.
+// fill reads all of src. The buffer grows with the data, whatever length a damaged file claims.
 func fill(b *bytes.Buffer, src io.Reader) error {
 	if b.Reset(); b.Cap() > 8*blockSize {
-		*b = bytes.Buffer{} // of a record that was unusually long
+		*b = bytes.Buffer{} // grown by an unusually long record
 	}
 	_, err := b.ReadFrom(src)
 	return err
@@ -335,7 +335,7 @@ func fill(b *bytes.Buffer, src io.Reader) error {
 // Close closes the file.
 func (r *Reader) Close() error { return r.close() }
 
-// vint reads a number of the stream.
+// vint reads an integer from the file.
 func (r *Reader) vint() (int, error) {
 	var b [9]byte
 	if err := r.full(b[:1]); err != nil {
@@ -352,8 +352,8 @@ func (r *Reader) vint() (int, error) {
 	return n, nil
 }
 
-// appendVInt appends a number that is not negative as Hadoop's WritableUtils writes it: small ones as a byte, others as
-// a byte that says how many follow, then these, the highest first.
+// appendVInt appends a non-negative integer as Hadoop's WritableUtils encodes it: small ones as one byte, others as a
+// byte with their length, then the bytes, the highest first.
 func appendVInt(b []byte, n int) []byte {
 	if n <= 127 {
 		return append(b, byte(n))
@@ -364,19 +364,19 @@ func appendVInt(b []byte, n int) []byte {
 	return append(append(b, byte(-112-len(digits))), digits...)
 }
 
-// vintExtraBytes is how many bytes of a number follow the first.
+// vintExtraBytes returns the number of bytes after the first.
 func vintExtraBytes(first byte) int {
 	switch n := int(int8(first)); {
 	case n >= -112:
 		return 0
 	case n >= -120:
 		return -112 - n
-	default: // negative, of which there are none here
+	default: // negative, not supported here
 		return -120 - n
 	}
 }
 
-// vint reads a number that is not negative from the front of b.
+// vint decodes a non-negative integer at the front of b.
 func vint(b []byte) (n int, rest []byte, ok bool) {
 	if len(b) == 0 {
 		return 0, nil, false

@@ -66,7 +66,7 @@ func samples() []record {
 	}
 	all := []record{{}, {key: every}, {value: every}, {[]byte("k"), bytes.Repeat(every, 8000)}, {[]byte("escape"),
 		[]byte(markEscape)}}
-	for n := range 300 { // lengths around the borders of their forms
+	for n := range 300 { // lengths around the boundaries of their encodings
 		all = append(all, record{[]byte(fmt.Sprint(n)), make([]byte, n)})
 	}
 	return append(all, record{[]byte("last"), make([]byte, 70_000)})
@@ -134,7 +134,7 @@ func TestStretchesHaveEachBlockOnce(t *testing.T) {
 
 func TestAFileThatWasCutIsDamaged(t *testing.T) {
 	var all []record
-	for i := range 4 { // of several blocks, which become small
+	for i := range 4 { // several blocks that compress well
 		all = append(all, record{fmt.Append(nil, i), bytes.Repeat([]byte{byte(i)}, blockSize*2/3)})
 	}
 	data := write(t, all)
@@ -142,7 +142,7 @@ func TestAFileThatWasCutIsDamaged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ends := map[int64]bool{} // of blocks, where nothing can be seen
+	ends := map[int64]bool{} // ends of blocks, where truncation is not detectable
 	for {
 		if r.records == 0 {
 			ends[r.at] = true
@@ -159,7 +159,7 @@ func TestAFileThatWasCutIsDamaged(t *testing.T) {
 	for n := range data {
 		r, err := NewReader(bytes.NewReader(data[:n]))
 		if err != nil {
-			continue // in the head
+			continue // in the header
 		}
 		if _, err = read(r); !ends[int64(n)] && !errors.Is(err, ErrDamaged) || ends[int64(n)] && err != nil {
 			t.Fatalf("cut at byte %d of %d: %v", n, len(data), err)

@@ -14,27 +14,27 @@ import (
 	"kumo/internal/batch"
 )
 
-// A Reporter tells Hadoop how far a task is, by lines on standard error.
+// A Reporter reports a task's progress to Hadoop, by lines on standard error.
 //
-// Hadoop fails a job that has more than 120 counters, all its tasks together. So it is told the kinds of counters only
-// (pages, charset, failed), of the job and its first collections each, and of the other collections together. Which
-// these are depends on the job alone, as each task has to choose the same.
+// Hadoop fails a job with more than 120 counters in all its tasks. So only kinds of counters (pages, charset, failed)
+// are reported: separately for the job and its first collections, and together for the other collections. The choice
+// depends only on the job, as all tasks must make the same choice.
 type Reporter struct {
-	ownGroups map[string]bool // groups with counters of their own
+	ownGroups map[string]bool // groups that are reported separately
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	w    io.Writer
 	sent map[batch.Counter]int64
 }
 
 const (
 	maxOwnCollections = 3
-	maxCounters       = 100 // of a task, whatever is counted
+	maxCounters       = 100 // per task, whatever is counted
 	maxStatus         = 300 // bytes
 	others            = "other"
 )
 
-// NewReporter returns a reporter of a task of a job, that writes to w.
+// NewReporter returns a reporter for a task of a job that writes to w.
 func NewReporter(w io.Writer, conf *batch.Conf) *Reporter {
 	r := &Reporter{ownGroups: map[string]bool{conf.Job: true}, w: w, sent: map[batch.Counter]int64{}}
 	for _, c := range conf.Collections[:min(len(conf.Collections), maxOwnCollections)] {
@@ -43,18 +43,19 @@ func NewReporter(w io.Writer, conf *batch.Conf) *Reporter {
 	return r
 }
 
-// ReportInterval is how often [Reporter.Watch] reports. It is far below the time after which Hadoop takes a task for dead.
+// ReportInterval is the interval of [Reporter.Watch]. It is far below the time after which Hadoop considers a task
+// dead.
 const ReportInterval = 5 * time.Second
 
-// Status tells the task's status.
+// Status reports the task's status.
 func (r *Reporter) Status(text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	text = strings.Map(oneLine, text)
-	_, _ = fmt.Fprintf(r.w, "reporter:status:%s\n", text[:min(len(text), maxStatus)]) // it is of no consequence
+	_, _ = fmt.Fprintf(r.w, "reporter:status:%s\n", text[:min(len(text), maxStatus)]) // a lost status does no harm
 }
 
-// Counters tells by how much counters have become more.
+// Counters reports the increments of counters.
 func (r *Reporter) Counters(c *batch.Counters) error {
 	sums := map[batch.Counter]int64{}
 	for k, n := range c.All() {
@@ -80,7 +81,7 @@ func compare(a, b batch.Counter) int {
 	return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Name, b.Name))
 }
 
-// aggregated is the counter as part of which one is told.
+// aggregated returns the counter under which another one is reported.
 func (r *Reporter) aggregated(c batch.Counter) batch.Counter {
 	group := c.Group
 	if !r.ownGroups[group] {
@@ -100,7 +101,7 @@ func (r *Reporter) send(c batch.Counter, n int64) error {
 	return err
 }
 
-// Watch tells counters now and then, until the function that it returns is called, which does so once more.
+// Watch reports counters periodically until the returned function is called, which reports them a last time.
 func (r *Reporter) Watch(c *batch.Counters) (stop func() error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
@@ -112,7 +113,7 @@ func (r *Reporter) Watch(c *batch.Counters) (stop func() error) {
 			case <-ctx.Done():
 				return
 			case <-tick.C:
-				_ = r.Counters(c) // the last call says what is wrong
+				_ = r.Counters(c) // the last call returns the error
 			}
 		}
 	})
@@ -123,7 +124,7 @@ func (r *Reporter) Watch(c *batch.Counters) (stop func() error) {
 	}
 }
 
-// oneLine has a text be one line.
+// oneLine replaces line ends.
 func oneLine(c rune) rune {
 	if c < ' ' {
 		return ' '
@@ -131,7 +132,7 @@ func oneLine(c rune) rune {
 	return c
 }
 
-// noComma has it be one field: the protocol separates them by commas.
+// noComma replaces commas, which separate fields in the protocol.
 func noComma(c rune) rune {
 	if c == ',' {
 		return ';'

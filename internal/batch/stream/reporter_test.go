@@ -22,7 +22,7 @@ func TestCountersAreToldOnce(t *testing.T) {
 		task.Count("de", "pages, all", 2)
 		synctest.Wait()
 		task.Status("half\nway " + strings.Repeat("x", 1000))
-		time.Sleep(ReportInterval + time.Second) // the bubble's time
+		time.Sleep(ReportInterval + time.Second) // virtual time
 		task.Count("de", "pages, all", 3)
 		if err := stop(); err != nil {
 			t.Fatal(err)
@@ -35,7 +35,7 @@ func TestCountersAreToldOnce(t *testing.T) {
 	})
 }
 
-// Hadoop counts what all tasks of a job have told, each of which has met other words.
+// Hadoop sums the counters that all tasks of a job report, each with other words.
 func TestTheCountersOfAllTasksAreFew(t *testing.T) {
 	conf := &batch.Conf{Job: "merge"}
 	for i := range 200 {

@@ -18,7 +18,7 @@ import (
 	"kumo/internal/batch"
 )
 
-// maxField bounds a key or value that is read, which is what a length that was damaged would ask for.
+// maxField limits the length of a key or value, in case a length is damaged.
 const maxField = 1<<31 - 1
 
 // A Reader reads records. Key and value are valid until the next call.
@@ -41,7 +41,7 @@ func (r *Reader) Next() (key, value []byte, err error) {
 	return r.key, r.value, err
 }
 
-// maxKeptBuffer is the room that a buffer keeps from one record to the next.
+// maxKeptBuffer is the buffer size that is kept from one record to the next.
 const maxKeptBuffer = 4 << 20
 
 func (r *Reader) field(b []byte) ([]byte, error) {
@@ -51,12 +51,12 @@ func (r *Reader) field(b []byte) ([]byte, error) {
 	}
 	n := binary.BigEndian.Uint32(head[:])
 	if n > maxField {
-		return nil, fmt.Errorf("a field of %d bytes: this is no stream of rawbytes", n)
+		return nil, fmt.Errorf("field of %d bytes: this is not a rawbytes stream", n)
 	}
 	if cap(b) > maxKeptBuffer {
 		b = nil
 	}
-	for b = b[:0]; len(b) < int(n); { // room grows with what comes, whatever the length says
+	for b = b[:0]; len(b) < int(n); { // grow with the data, whatever the length claims
 		chunk := min(int(n)-len(b), max(maxKeptBuffer, len(b)))
 		if cap(b)-len(b) < chunk {
 			b = append(make([]byte, 0, len(b)+chunk), b...)
@@ -83,7 +83,7 @@ func NewWriter(w io.Writer) *Writer { return &Writer{out: bufio.NewWriterSize(w,
 func (w *Writer) Write(key, value []byte) error {
 	for _, b := range [...][]byte{key, value} {
 		if len(b) > maxField {
-			return fmt.Errorf("a field of %d bytes: at most %d can be sent", len(b), maxField)
+			return fmt.Errorf("field of %d bytes: the maximum is %d", len(b), maxField)
 		}
 		binary.BigEndian.PutUint32(w.head[:], uint32(len(b)))
 		if _, err := w.out.Write(w.head[:]); err != nil {
@@ -96,7 +96,7 @@ func (w *Writer) Write(key, value []byte) error {
 	return nil
 }
 
-// Flush writes what is buffered.
+// Flush writes buffered data.
 func (w *Writer) Flush() error { return w.out.Flush() }
 
 // Map runs a map task: all records of in.
@@ -118,7 +118,7 @@ func Map(ctx context.Context, j *batch.Job, t *batch.Task, in *Reader, emit batc
 	}
 }
 
-// Combine runs a combiner over records that are sorted by key. A job without one passes them on.
+// Combine runs a combiner over sorted records. If the job has none, it copies them.
 func Combine(ctx context.Context, j *batch.Job, in *Reader, emit batch.Emit) error {
 	groups, failed := extsort.Groups(in)
 	for key, values := range groups {
@@ -143,7 +143,7 @@ func Combine(ctx context.Context, j *batch.Job, in *Reader, emit batch.Emit) err
 	return failed()
 }
 
-// Reduce runs a reduce task over records that are sorted by key.
+// Reduce runs a reduce task over sorted records.
 func Reduce(ctx context.Context, j *batch.Job, t *batch.Task, in *Reader, emit batch.Emit) error {
 	groups, failed := extsort.Groups(in)
 	err := j.Reduce(ctx, t, groups, emit)

@@ -19,7 +19,7 @@ import (
 	"kumo/internal/batch/local"
 )
 
-// A piped runner runs a job's tasks as Hadoop does: each over pipes, with a sort between. What is between are bytes.
+// A piped runner runs a job's tasks as Hadoop does: each over pipes, with a sort between. Only bytes pass between them.
 type piped struct{ place place.Place }
 
 func (p *piped) Run(ctx context.Context, r batch.Run) (*batch.Result, error) {
@@ -79,7 +79,7 @@ func (p *piped) Run(ctx context.Context, r batch.Run) (*batch.Result, error) {
 	return result, nil
 }
 
-// attempts runs a task until it succeeds. Its output goes to taken, and to the output if it is the job's.
+// attempts runs a task until it succeeds. Its output goes to taken, and to the job's output if final is set.
 func (p *piped) attempts(ctx context.Context, r batch.Run, result *batch.Result, index, of int, final bool,
 	run func(*batch.Task, batch.Emit) error, taken func([]byte) error) error {
 	for attempt := 0; ; attempt++ {
@@ -173,7 +173,7 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// TestRunnersAgree runs the suite's jobs over pipes and in this process: the same records come out.
+// TestRunnersAgree runs the suite's jobs over pipes and in this process: the output must be the same.
 func TestRunnersAgree(t *testing.T) {
 	p, err := file.Open(t.TempDir(), vfs.OS)
 	if err != nil {

@@ -12,21 +12,21 @@ import (
 	"time"
 )
 
-// A Chart has lines over days, in panels below each other, which share their days and colours.
+// A Chart has panels below each other. They share their days, and the colors of their lines.
 type Chart struct {
 	Title  string
-	Days   []time.Time // in order
+	Days   []time.Time // sorted
 	Panels []Panel
 }
 
-// A Panel has lines of the same unit.
+// A Panel contains lines with the same unit.
 type Panel struct {
 	Title string
-	Unit  func(float64) string // writes a value at the axis
-	Lines []Line               // each with a value a day
+	Unit  func(float64) string // formats a value for the axis
+	Lines []Line               // one value per day
 }
 
-// A Line is one thing that grows. NaN is a day without a value.
+// A Line is a named series. NaN marks a day without a value.
 type Line struct {
 	Name   string
 	Values []float64
@@ -37,16 +37,16 @@ const (
 	width, panel        = 960, 320
 	left, right         = 90, 190
 	top, bottom, header = 34, 40, 34
-	ticks               = 5  // of the value axis, about
-	nameGap             = 13 // between the names of two lines
+	ticks               = 5  // approximate number on the value axis
+	nameGap             = 13 // minimum distance between the names of two lines
 )
 
-// SVG writes the chart.
+// SVG writes the chart as SVG.
 func (c *Chart) SVG(w io.Writer) error {
 	return svg(w, c.Title, len(c.Panels), func(b *strings.Builder, i int) { c.panel(b, &c.Panels[i]) })
 }
 
-// svg writes a drawing of panels, each of which draw draws.
+// svg writes an SVG of panels; draw is called for each.
 func svg(w io.Writer, title string, panels int, draw func(b *strings.Builder, i int)) error {
 	b := &strings.Builder{}
 	height := header + panels*panel
@@ -64,13 +64,13 @@ func svg(w io.Writer, title string, panels int, draw func(b *strings.Builder, i 
 	return err
 }
 
-// level draws a line across a panel, with its value before it.
+// level draws a horizontal line across a panel, with its value on the left.
 func level(b *strings.Builder, y float64, value string) {
 	fmt.Fprintf(b, `<line x1="%d" x2="%d" y1="%.1f" y2="%.1[3]f" stroke="#ddd"/>`+"\n", left, width-right, y)
 	text(b, left-8, y+4, "end", "", value)
 }
 
-// mark marks a place of the axis below a panel, with its value below it.
+// mark draws a tick on the axis below a panel, with its value.
 func mark(b *strings.Builder, x float64, value string) {
 	fmt.Fprintf(b, `<line x1="%.1f" x2="%.1[1]f" y1="%d" y2="%d" stroke="#888"/>`+"\n", x, panel-bottom, panel-bottom+4)
 	text(b, x, panel-bottom+18, "middle", "", value)
@@ -99,7 +99,7 @@ func (c *Chart) panel(b *strings.Builder, p *Panel) {
 	c.names(b, p, y)
 }
 
-// x is where a day is.
+// x returns the position of a day.
 func (c *Chart) x(i int) float64 {
 	first, last := c.Days[0], c.Days[len(c.Days)-1]
 	if all := last.Sub(first); all > 0 {
@@ -108,9 +108,9 @@ func (c *Chart) x(i int) float64 {
 	return left + (width-left-right)/2
 }
 
-// dates writes some of the days below the panel, the first and the last among them.
+// dates writes some of the days below the panel, including the first and the last.
 func (c *Chart) dates(b *strings.Builder) {
-	const room = 80 // pixels a date
+	const room = 80 // pixels per date
 	last := math.Inf(-1)
 	for i := range c.Days {
 		x, end := c.x(i), c.x(len(c.Days)-1)
@@ -132,7 +132,7 @@ func (c *Chart) line(b *strings.Builder, l *Line, colour string, y func(float64)
 	stroke(b, colour, points)
 }
 
-// stroke joins points, each written as SVG has it; one alone is a dot.
+// stroke draws a line through points in SVG syntax; a single point becomes a dot.
 func stroke(b *strings.Builder, colour string, points []string) {
 	fmt.Fprintf(b, `<polyline fill="none" stroke="%s" stroke-width="1.6" points="%s"/>`+"\n", colour,
 		strings.Join(points, " "))
@@ -142,7 +142,7 @@ func stroke(b *strings.Builder, colour string, points []string) {
 	}
 }
 
-// names writes the names of lines beside their ends.
+// names writes the names of lines at their ends.
 func (c *Chart) names(b *strings.Builder, p *Panel, y func(float64) float64) {
 	var all []end
 	for i := range p.Lines {
@@ -156,18 +156,18 @@ func (c *Chart) names(b *strings.Builder, p *Panel, y func(float64) float64) {
 	nameEnds(b, all)
 }
 
-// An end is where a line ends.
+// An end is the end point of a line.
 type end struct {
 	name   string
 	colour string
 	at     float64
 }
 
-// nameEnds writes the names of lines beside their ends, the highest first, moved apart as far as needed.
+// nameEnds writes the names of lines at their ends, from top to bottom, moved apart so that they do not overlap.
 func nameEnds(b *strings.Builder, all []end) {
 	slices.SortStableFunc(all, func(a, b end) int { return cmp.Compare(a.at, b.at) })
 	gap := min(nameGap, float64(panel-top)/float64(max(len(all), 1)))
-	for i := range all { // down, and from the floor up again
+	for i := range all { // downwards, then up from the bottom
 		if i > 0 {
 			all[i].at = max(all[i].at, all[i-1].at+gap)
 		}
@@ -182,12 +182,12 @@ func nameEnds(b *strings.Builder, all []end) {
 	}
 }
 
-// colour is that of a line: as far from the others as can be, dark enough for white.
+// colour returns the color of a line: distinct from the others, dark enough on white.
 func colour(i, of int) string {
 	return fmt.Sprintf("hsl(%d,70%%,%d%%)", i*360/max(of, 1), 34+i%2*10)
 }
 
-// niceStep is the least of 1, 2, 5, 10, 20, … that is not below a number.
+// niceStep returns the smallest of 1, 2, 5, 10, 20, … that is at least a number.
 func niceStep(least float64) float64 {
 	if least <= 1 {
 		return 1
@@ -203,6 +203,6 @@ func niceStep(least float64) float64 {
 
 func text(b *strings.Builder, x, y float64, anchor, more, s string) {
 	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="%s" %s>`, x, y, anchor, more)
-	_ = xml.EscapeText(b, []byte(s)) // a Builder takes all
+	_ = xml.EscapeText(b, []byte(s)) // a Builder never fails
 	b.WriteString("</text>\n")
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// A Plot has curves over numbers, in panels below each other, each with axes of its own.
+// A Plot has curves over numbers, in panels below each other, each with its own axes.
 type Plot struct {
 	Title  string
 	Panels []Axes
@@ -17,18 +17,18 @@ type Plot struct {
 // Axes are one panel of a Plot. A logarithmic axis shows values above 0 only.
 type Axes struct {
 	Title      string
-	X          string // what the axis below is in
+	X          string // label of the horizontal axis
 	LogX, LogY bool
 	Curves     []Curve
 }
 
-// A Curve is points, joined in their order. NaN is a point without a value, and is left out.
+// A Curve is a sequence of points that are joined in order. Points with the value NaN are omitted.
 type Curve struct {
 	Name string
 	X, Y []float64
 }
 
-// SVG writes the plot.
+// SVG writes the plot as SVG.
 func (p *Plot) SVG(w io.Writer) error {
 	return svg(w, p.Title, len(p.Panels), func(b *strings.Builder, i int) { p.Panels[i].draw(b) })
 }
@@ -63,7 +63,7 @@ func (a *Axes) draw(b *strings.Builder) {
 	nameEnds(b, ends)
 }
 
-// values are one coordinate of all points.
+// values returns one coordinate of all points.
 func (a *Axes) values(of func(*Curve) []float64) (all []float64) {
 	for i := range a.Curves {
 		all = append(all, of(&a.Curves[i])...)
@@ -71,7 +71,7 @@ func (a *Axes) values(of func(*Curve) []float64) (all []float64) {
 	return all
 }
 
-// A scale is an axis: from which value to which, where these are, and which values are marked.
+// A scale is an axis: its range of values, their positions, and its ticks.
 type scale struct {
 	log       bool
 	low, high float64
@@ -79,7 +79,7 @@ type scale struct {
 	marks     []float64
 }
 
-// scaleOf makes a scale that shows all of some values, and 0 if it is not logarithmic, between two places.
+// scaleOf returns a scale between two positions that shows all values, and 0 unless it is logarithmic.
 func scaleOf(log bool, values []float64, from, to float64) scale {
 	s := scale{log: log, from: from, to: to}
 	low, high := math.Inf(1), math.Inf(-1)
@@ -122,7 +122,7 @@ func (s *scale) at(v float64) float64 {
 	return s.from + part*(s.to-s.from)
 }
 
-// niceStepOf is the least of 1, 2 and 5, times a power of ten, that is not below a number.
+// niceStepOf returns the smallest of 1, 2 and 5, times a power of ten, that is at least a number.
 func niceStepOf(least float64) float64 {
 	if least <= 0 {
 		return 1
@@ -131,5 +131,5 @@ func niceStepOf(least float64) float64 {
 	return power * niceStep(least/power)
 }
 
-// shortNumber is a number with as many digits as an axis needs.
+// shortNumber formats a number with as few digits as an axis needs.
 func shortNumber(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }

@@ -23,7 +23,7 @@ func svgOf(t *testing.T, p *chart.Plot) string {
 	return b.String()
 }
 
-// pointsOf reads the points of the first curve.
+// pointsOf returns the points of the first curve.
 func pointsOf(t *testing.T, svg string) (xs, ys []float64) {
 	t.Helper()
 	_, rest, _ := strings.Cut(svg, `points="`)
@@ -38,8 +38,8 @@ func pointsOf(t *testing.T, svg string) (xs, ys []float64) {
 	return xs, ys
 }
 
-// TestAPlotShowsItsPoints: equal steps are equally far, or equal factors on a logarithmic axis; what has no value there
-// is left out.
+// TestAPlotShowsItsPoints checks that equal steps have equal distances, or equal factors on a logarithmic axis, and
+// that points without a value on it are omitted.
 func TestAPlotShowsItsPoints(t *testing.T) {
 	for _, c := range []struct {
 		log  bool

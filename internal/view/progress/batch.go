@@ -20,14 +20,14 @@ import (
 // A Batch displays the progress of a batch crawl.
 type Batch struct {
 	Log   *slog.Logger
-	live  io.Writer // a terminal; nil if there is none
+	live  io.Writer // terminal; nil if there is none
 	lines chan func()
 	ended chan struct{}
 	last  time.Time
 }
 
-// NewBatch displays progress on stderr, over one line if that is a terminal that can be drawn on. One goroutine writes
-// everything, as any goroutine may report progress.
+// NewBatch displays progress on stderr; on a terminal that supports it, in a line that is overwritten. Only one
+// goroutine writes, but any goroutine may report progress.
 func NewBatch(stderr *os.File, draws, quiet bool) *Batch {
 	s := &Batch{lines: make(chan func(), 100), ended: make(chan struct{})}
 	level := slog.LevelInfo
@@ -47,7 +47,7 @@ func NewBatch(stderr *os.File, draws, quiet bool) *Batch {
 	return s
 }
 
-// End waits until everything is written.
+// End waits until all output is written.
 func (s *Batch) End() {
 	close(s.lines)
 	<-s.ended
@@ -101,7 +101,7 @@ func (s *Batch) progress(j *batch.JobInfo, p batch.Progress) {
 	}
 	select {
 	case s.lines <- f:
-	default: // the terminal is behind: what comes next says more
+	default: // the terminal is slow; a later line replaces this one
 	}
 }
 
@@ -112,12 +112,12 @@ func shortList(group []*collection.Collection) string {
 	return collection.Codes(group)
 }
 
-// Listener returns what a pipeline reports to.
+// Listener returns a listener for a pipeline's events.
 func (s *Batch) Listener() batch.Listener {
 	return batch.Listener{
 		Resumed: func(c *collection.Collection, st *batch.State) {
 			if st.Next.Job == "" {
-				s.info("done already", "collection", c.Code, "day", st.Date, "ended", st.Ended.Format(time.RFC3339))
+				s.info("already done", "collection", c.Code, "day", st.Date, "ended", st.Ended.Format(time.RFC3339))
 				return
 			}
 			s.info("going on", "collection", c.Code, "day", st.Date, "round", st.Next.Round, "job", st.Next.Job)
@@ -151,17 +151,18 @@ func (s *Batch) Listener() batch.Listener {
 		},
 		Moved: func(c *collection.Collection, m *batch.Move) {
 			if m.To != "" {
-				s.info("a seed redirects: where to is in scope", "collection", c.Code, "seed", m.URL, "to", m.To)
+				s.info("a seed redirects: its target is in scope", "collection", c.Code, "seed", m.URL, "to", m.To)
 			}
 		},
 		RoundsCut: func(c *collection.Collection, st *batch.State) {
-			s.log(slog.LevelWarn, "rounds end though URLs are left: more than depth and redirects can make", "collection",
+			s.log(slog.LevelWarn, "rounds ended although URLs are left: more rounds than depth and redirects permit",
+				"collection",
 				c.Code, "rounds", st.Cut)
 		},
 	}
 }
 
-// ScheduleListener returns what a scheduler reports runs to: they are logged.
+// ScheduleListener returns a listener that logs a scheduler's events.
 func (s *Batch) ScheduleListener() schedule.Listener {
 	return schedule.Listener{
 		Idle: func(until time.Time, group []*collection.Collection) {
@@ -184,9 +185,9 @@ func (s *Batch) ScheduleListener() schedule.Listener {
 			case err == nil:
 				s.info("run ended", args...)
 			case errors.Is(err, context.Canceled):
-				s.info("run interrupted: it goes on at the next start", args...)
+				s.info("run interrupted: the next start resumes it", args...)
 			default:
-				s.log(slog.LevelError, "run failed: it goes on at the next run of that day, or the next start",
+				s.log(slog.LevelError, "run failed: the next run of that day, or the next start, resumes it",
 					append(args, "error", err)...)
 			}
 		},

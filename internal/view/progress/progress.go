@@ -14,41 +14,41 @@ import (
 	"kumo/internal/state/stall"
 )
 
-// A Status is a crawl at one time.
+// A Status is a snapshot of a crawl.
 type Status struct {
 	Time     time.Time
-	Totals   stats.Snapshot // without its maps
+	Totals   stats.Snapshot // its maps are not set
 	Frontier frontier.Counts
-	Known    int // URLs met within reach
+	Known    int // known URLs in scope
 	Seeds    Seeds
 	Outage   crawl.Outage
 	Forecast forecast.Forecast
 	Stall    stall.Alarm
 	Filters  []stats.FilterCounts
 	Sinks    []stats.Sink
-	Uploads  stats.Uploads // to the crawl's place, if it has one
+	Uploads  stats.Uploads // to the crawl's storage location, if it has one
 }
 
-// Seeds say how far a file of seeds was taken in, and how many it has.
+// Seeds is the progress of reading a file of seeds.
 type Seeds struct{ Taken, All int64 }
 
 func (s Seeds) isLoading() bool { return s.Taken < s.All }
 
-// longAddressWait is a wait for turns at an address from which on a person is told: what the crawl is slow for then is its
-// own manners.
+// longAddressWait is the wait for an address from which on it is displayed: then the crawl is slowed only by its own
+// --ip-delay.
 const longAddressWait = 10 * time.Second
 
-// Limits are what a crawl ends at; 0 is no limit.
+// Limits are the limits of a crawl; 0 means none.
 type Limits struct {
 	Pages, Bytes int64
 	Time         time.Duration
 }
 
-// A Meter measures rates between the statuses it is shown.
+// A Meter computes rates from successive statuses.
 type Meter struct {
 	Limits  Limits
 	first   Status
-	history []Status // of the last window, oldest first
+	history []Status // statuses of the last window, oldest first
 }
 
 const window = 10 * time.Second
@@ -61,7 +61,7 @@ type Rates struct {
 	HasLeft      bool
 }
 
-// Update takes the next status in and returns the rates.
+// Update adds the next status and returns the rates.
 func (m *Meter) Update(s Status) Rates {
 	if m.history == nil {
 		m.first = s
@@ -80,7 +80,7 @@ func (m *Meter) Update(s Status) Rates {
 	return r
 }
 
-// setTimeLeft sets the time until the first limit.
+// setTimeLeft sets the time until the first limit is reached.
 func (m *Meter) setTimeLeft(r *Rates, s Status) {
 	consider := func(d time.Duration) {
 		if d = max(d, 0); !r.HasLeft || d < r.Left {

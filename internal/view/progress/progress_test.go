@@ -87,14 +87,15 @@ func TestLog(t *testing.T) {
 	})
 }
 
-// Where many hosts share an address, a person sees what they wait for.
+// If many hosts share an address, the view shows what they wait for.
 func TestACrowdedAddressIsSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for hosts, seen := range map[int]bool{200_000: true, 39: false, 0: false} {
 			s := Status{Time: time.Now(), Frontier: frontier.Counts{
 				AddressQueue: frontier.AddressQueue{Addr: netip.MustParseAddr("192.0.2.7"), Hosts: hosts, Interval: 250 * time.Millisecond}}}
 			l := NewLive(io.Discard, func() int { return 200 }, "x", Limits{})
-			const want = "turns  200000 hosts wait for theirs at 192.0.2.7, 250ms apart (--ip-delay); the last comes in 13:53:20"
+			const want = "turns  200000 hosts wait for an address, at 192.0.2.7, 250ms apart (--ip-delay); the last " +
+				"is due in 13:53:20"
 			if body := l.render(s, Rates{}); strings.Contains(body, want) != seen || strings.Contains(body, "turns") != seen {
 				t.Errorf("the view of %d hosts:\n%s", hosts, body)
 			}
@@ -110,19 +111,19 @@ func TestACrowdedAddressIsSeen(t *testing.T) {
 	})
 }
 
-// While a file of seeds is being taken in, a person sees how far that is.
+// While a file of seeds is read, the view shows the progress.
 func TestSeedsAreSeen(t *testing.T) {
 	l := NewLive(io.Discard, func() int { return 80 }, "x", Limits{})
 	if body := l.render(Status{Seeds: Seeds{Taken: 12, All: 1_000_000}}, Rates{}); !strings.Contains(body,
-		"seeds  12 of 1000000 taken in") {
+		"seeds  12 of 1000000 enqueued") {
 		t.Errorf("the view:\n%s", body)
 	}
-	if body := l.render(Status{Seeds: Seeds{Taken: 9, All: 9}}, Rates{}); strings.Contains(body, "taken in") {
+	if body := l.render(Status{Seeds: Seeds{Taken: 9, All: 9}}, Rates{}); strings.Contains(body, "enqueued") {
 		t.Errorf("when all are:\n%s", body)
 	}
 }
 
-// What is to be expected, and a stall with what to do, are in the view and in the log.
+// The forecast, and a stall with advice, are in the view and in the log.
 func TestForecastAndStallAreSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := Status{Time: time.Now(), Forecast: forecast.Forecast{Words: "at least 9 h: example.com has 32,400 URLs at one " +
@@ -131,7 +132,7 @@ func TestForecastAndStallAreSeen(t *testing.T) {
 		l := NewLive(io.Discard, func() int { return 200 }, "x", Limits{})
 		body := l.render(s, Rates{})
 		for _, want := range []string{"  ends   at least 9 h: example.com has 32,400 URLs at one a second\n",
-			"  STALLED: nothing was answered for 2 min: all 3 hosts are left alone\n          wait\n"} {
+			"  STALLED: no answers for 2 min: all 3 hosts are left alone\n          wait\n"} {
 			if !strings.Contains(body, want) {
 				t.Errorf("the view lacks %q:\n%s", want, body)
 			}
@@ -150,7 +151,7 @@ func TestForecastAndStallAreSeen(t *testing.T) {
 	})
 }
 
-// Where the place of a crawl's files fails, a person sees what waits for it.
+// If uploads fail, the view shows what is pending.
 func TestAPlaceThatFailsIsSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := Status{Time: time.Now(), Uploads: stats.Uploads{Place: "s3://b/p", Waiting: 3, WaitSize: 2_100_000_000,

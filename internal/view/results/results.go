@@ -19,46 +19,46 @@ import (
 	"strings"
 )
 
-// Name is the file that says what a folder has.
+// Name is the name of the file that describes a folder.
 const Name = "experiment.json"
 
-// An Experiment is what was made by one command. The same command leaves the same, byte for byte.
+// An Experiment contains the results of one command. The same command produces the same results, byte for byte.
 type Experiment struct {
 	Experiment string      `json:"experiment"`
-	About      string      `json:"about,omitempty"` // in a line
+	About      string      `json:"about,omitempty"` // one line
 	Command    string      `json:"command"`
 	Version    string      `json:"kumo,omitempty"`
-	Statements []Statement `json:"statements"` // of the paper that it is about
-	Tables     []string    `json:"tables"`     // files of CSV
+	Statements []Statement `json:"statements"` // statements of the paper
+	Tables     []string    `json:"tables"`     // names of CSV files
 	Pictures   []Picture   `json:"pictures"`
-	Printed    string      `json:"printed,omitempty"` // what the command has said
+	Printed    string      `json:"printed,omitempty"` // output of the command
 }
 
-// A Statement is what a paper states, held against what was measured.
+// A Statement is a statement of a paper, with the measured result.
 type Statement struct {
-	Of        string `json:"of,omitempty"` // which runs it is held against: experiment 1, mode kumo
+	Of        string `json:"of,omitempty"` // the runs it is compared with: experiment 1, mode kumo
 	Seen      bool   `json:"seen"`
 	Statement string `json:"statement"`
 	Measured  string `json:"measured,omitempty"`
-	Why       string `json:"why,omitempty"` // it is not seen
+	Why       string `json:"why,omitempty"` // why it was not reproduced
 }
 
-// A Picture is one of SVG.
+// A Picture is an SVG file.
 type Picture struct {
 	File  string `json:"file"`
 	Title string `json:"title,omitempty"`
 }
 
-// Bounds of what is read.
+// Limits for reading.
 const (
 	maxJSON    = 4 << 20  // bytes
 	maxEntries = 200      // statements, tables, pictures
 	MaxFile    = 32 << 20 // bytes of a picture
-	maxPart    = 8 << 20  // bytes of a table that are read at once
-	maxFolders = 1000     // folders that are looked into
+	maxPart    = 8 << 20  // bytes of a table per read
+	maxFolders = 1000     // entries of a folder to inspect
 )
 
-// Write writes the file into a folder.
+// Write writes the description into a folder.
 func (e *Experiment) Write(dir string) error {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -70,7 +70,7 @@ func (e *Experiment) Write(dir string) error {
 	return os.WriteFile(filepath.Join(dir, Name), b.Bytes(), 0o666)
 }
 
-// Read reads what a folder has. The error of a folder without an experiment is fs.ErrNotExist.
+// Read reads the description of a folder. If it contains no experiment, the error is fs.ErrNotExist.
 func Read(dir string) (*Experiment, error) {
 	data, err := ReadFile(dir, Name, maxJSON)
 	if err != nil {
@@ -86,13 +86,13 @@ func Read(dir string) (*Experiment, error) {
 	return e, nil
 }
 
-// ReadFile reads a file that lies directly in a folder, if it has no more than most bytes.
+// ReadFile reads a file directly in a folder, of at most most bytes.
 func ReadFile(dir, name string, most int64) ([]byte, error) {
 	f, err := open(dir, name)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }() // it is only read
+	defer func() { _ = f.Close() }() // opened for reading only
 	data, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err == nil && int64(len(data)) > most {
 		err = fmt.Errorf("%s: more than %d bytes", filepath.Join(dir, name), most)
@@ -100,7 +100,7 @@ func ReadFile(dir, name string, most int64) ([]byte, error) {
 	return data, err
 }
 
-// open opens a file that lies directly in a folder, wherever links in it may lead.
+// open opens a file directly in a folder. Symbolic links cannot lead out of it.
 func open(dir, name string) (*os.File, error) {
 	if name == "" || name != filepath.Base(name) || strings.ContainsAny(name, `/\`) || strings.HasPrefix(name, ".") {
 		return nil, fmt.Errorf("%q: %w", name, fs.ErrNotExist)
@@ -109,7 +109,7 @@ func open(dir, name string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = root.Close() }() // what is open of it stays so
+	defer func() { _ = root.Close() }() // an open file stays open
 	if info, err := root.Stat(name); err != nil || !info.Mode().IsRegular() {
 		if err == nil {
 			err = fmt.Errorf("%s: %w", name, fs.ErrNotExist)
@@ -119,7 +119,7 @@ func open(dir, name string) (*os.File, error) {
 	return root.Open(name)
 }
 
-// Find names the folders that have an experiment: a folder itself, and those directly in it, in their order.
+// Find returns the folders with an experiment: a folder itself and its direct subfolders, sorted.
 func Find(dir string) (dirs []string, err error) {
 	if has(dir) {
 		dirs = append(dirs, dir)
@@ -128,7 +128,7 @@ func Find(dir string) (dirs []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }() // it is only read
+	defer func() { _ = f.Close() }() // opened for reading only
 	all, err := f.ReadDir(maxFolders)
 	if errors.Is(err, io.EOF) {
 		err = nil
@@ -148,23 +148,23 @@ func has(dir string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// A Rows is a part of a table.
+// Rows is a part of a table.
 type Rows struct {
 	Columns []string
 	Rows    [][]string
-	Next    int64 // where to go on; 0: these are the last
+	Next    int64 // cursor of the next part; 0: this is the last part
 }
 
-// ErrCursor is a place in a table at which no row can begin.
-var ErrCursor = errors.New("no part of this table has ended there")
+// ErrCursor is the error for a position in a table where no row begins.
+var ErrCursor = errors.New("not a cursor that a part of this table returned")
 
-// Table reads up to n rows of a table of CSV, from where an earlier part has ended, 0 being the first row.
+// Table reads up to n rows of a CSV table, from the end of an earlier part; 0 is the first row.
 func Table(dir, name string, from int64, n int) (*Rows, error) {
 	f, err := open(dir, name)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }() // it is only read
+	defer func() { _ = f.Close() }() // opened for reading only
 	wrong := func(err error) error { return fmt.Errorf("%s: %w", filepath.Join(dir, name), err) }
 	head := reader(f, 0)
 	t := &Rows{Rows: [][]string{}}
@@ -189,9 +189,9 @@ func Table(dir, name string, from int64, n int) (*Rows, error) {
 		at := from + rows.InputOffset()
 		row, err := rows.Read()
 		switch {
-		case rows.InputOffset() >= maxPart && info.Size()-from > maxPart: // the row may go on behind the part
+		case rows.InputOffset() >= maxPart && info.Size()-from > maxPart: // the row may continue after the part
 			if t.Next = at; len(t.Rows) == 0 {
-				return nil, wrong(fmt.Errorf("a row of more than %d bytes", maxPart))
+				return nil, wrong(fmt.Errorf("row of more than %d bytes", maxPart))
 			}
 			return t, nil
 		case errors.Is(err, io.EOF):
@@ -211,7 +211,7 @@ func readAt(f *os.File, b []byte, at int64) error {
 	return err
 }
 
-// reader reads CSV from some byte on, and a bounded part of it.
+// reader reads CSV from an offset, up to a limit.
 func reader(f *os.File, from int64) *csv.Reader {
 	r := csv.NewReader(io.NewSectionReader(f, from, maxPart))
 	r.FieldsPerRecord = -1

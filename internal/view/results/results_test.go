@@ -21,7 +21,7 @@ func write(t *testing.T, dir, name, text string) {
 	}
 }
 
-// What is written is read, of a folder and of those in it; a table is read in parts.
+// Results are read from a folder and from its subfolders; a table is read in parts.
 func TestExperimentsInFolders(t *testing.T) {
 	dir := t.TempDir()
 	e := &results.Experiment{Experiment: "rank", Command: "kumo sim rank",
@@ -66,7 +66,7 @@ func TestExperimentsInFolders(t *testing.T) {
 	}
 }
 
-// No name leads out of a folder, and what is too large or damaged is an error.
+// No name leads out of a folder, and files that are too large or damaged are errors.
 func TestWhatIsNotRead(t *testing.T) {
 	dir := t.TempDir()
 	in := filepath.Join(dir, "in")
@@ -112,7 +112,7 @@ func FuzzTable(f *testing.F) {
 	})
 }
 
-// No row of a large table is taken for whole, or lost, that ends behind what is read at once.
+// A row of a large table that ends after the bytes of one read is neither truncated nor lost.
 func TestALargeTable(t *testing.T) {
 	dir, row := t.TempDir(), strings.Repeat("x", 1<<20)+",\"a\nb\"\n"
 	const n = 20

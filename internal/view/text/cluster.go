@@ -14,8 +14,8 @@ import (
 	"kumo/internal/base/stats"
 )
 
-// Cluster prints a cluster for a terminal that is width columns wide (0: no limit). Settings are the crawl's live
-// settings in a line, if any.
+// Cluster prints a cluster for a terminal of width columns (0: no limit). settings is a line with the crawl's live
+// settings, or "".
 func Cluster(w io.Writer, c *inspect.Cluster, settings string, width int) {
 	fmt.Fprintf(w, "%s: %s", c.Crawl, c.State)
 	if c.Why != "" {
@@ -31,17 +31,17 @@ func Cluster(w io.Writer, c *inspect.Cluster, settings string, width int) {
 	fmt.Fprintf(w, ", %d %s", count, stats.Either(count, "node", "nodes"))
 	if c.Epoch > 0 {
 		fmt.Fprintf(w, ", epoch %d %s", c.Epoch, map[bool]string{true: "settled",
-			false: "being settled: hosts change owner"}[c.Settled])
+			false: "not settled: hosts change owner"}[c.Settled])
 	}
 	if c.HasLeader() && c.Control != "" {
 		fmt.Fprintf(w, ", %s %s", c.LeaderWord(), c.Control)
 	}
 	if g := c.Gathered; g != nil {
-		fmt.Fprintf(w, ", as %s has gathered it within %.1f s, %.0f s ago", g.By, g.Took, g.Age)
+		fmt.Fprintf(w, ", gathered by %s within %.1f s, %.0f s ago", g.By, g.Took, g.Age)
 	}
 	fmt.Fprintln(w)
 	if c.Trouble != "" {
-		fmt.Fprintf(w, "too few servers run, and nothing goes on; this is how it was %s:\n", c.LastHeard())
+		fmt.Fprintf(w, "too few servers run, so the cluster is stopped; its state %s:\n", c.LastHeard())
 	}
 	if settings != "" {
 		fmt.Fprintf(w, "settings: %s\n", settings)
@@ -60,7 +60,7 @@ func Cluster(w io.Writer, c *inspect.Cluster, settings string, width int) {
 	}
 }
 
-// uploadLine sums up the nodes' uploads; "" if their files stay with them.
+// uploadLine sums the nodes' uploads; "" if they have no storage location.
 func uploadLine(c *inspect.Cluster) string {
 	sum, some := stats.Uploads{}, false
 	var states uploadSums
@@ -75,16 +75,17 @@ func uploadLine(c *inspect.Cluster) string {
 	if !some {
 		return ""
 	}
-	text := fmt.Sprintf("places: %s (%s)", stats.Count(sum.Files, "files"), stats.Bytes(sum.Bytes))
+	text := fmt.Sprintf("storage: %s (%s)", stats.Count(sum.Files, "files"), stats.Bytes(sum.Bytes))
 	if sum.Waiting > 0 {
-		text += fmt.Sprintf(", and %s (%s) on the way", stats.Count(sum.Waiting, "files"), stats.Bytes(sum.WaitSize))
+		text += fmt.Sprintf(", and %s (%s) being uploaded", stats.Count(sum.Waiting, "files"),
+			stats.Bytes(sum.WaitSize))
 	}
 	return text + states.text()
 }
 
-// uploadSums sums up the uploads of the nodes' states.
+// uploadSums sums the uploads of the nodes' states.
 type uploadSums struct {
-	nodes, with int // whose states go there; that have a checkpoint there
+	nodes, with int // nodes that upload their state; nodes with an uploaded checkpoint
 	sum         stats.UploadedState
 }
 
@@ -113,7 +114,7 @@ func (p *uploadSums) text() string {
 	if p.sum.InTransit > 0 {
 		text += ", and " + stats.Bytes(p.sum.InTransit) + " on the way"
 	}
-	return text + fmt.Sprintf("; of the journals %s cut, %s kept by the servers", stats.Bytes(p.sum.CutBytes),
+	return text + fmt.Sprintf("; journals: %s cut, %s kept by the servers", stats.Bytes(p.sum.CutBytes),
 		stats.Bytes(p.sum.Kept))
 }
 
@@ -129,7 +130,7 @@ func printNodes(w io.Writer, c *inspect.Cluster, width int) {
 		all = slices.DeleteFunc(all, func(col inspect.Column) bool { return col.Head == least.Head })
 		table = nodeTable(c, all)
 	}
-	_, _ = io.WriteString(w, table) // into a builder
+	_, _ = io.WriteString(w, table) // a Builder never fails
 }
 
 func nodeTable(c *inspect.Cluster, all []inspect.Column) string {
@@ -166,7 +167,7 @@ func nodeTable(c *inspect.Cluster, all []inspect.Column) string {
 			return col.Sum(c)
 		}, "all")
 	}
-	_ = t.Flush() // into a builder
+	_ = t.Flush() // a Builder never fails
 	return b.String()
 }
 
@@ -177,7 +178,7 @@ func widest(text string) (n int) {
 	return n
 }
 
-// Rows returns the rows of a terminal that a text takes: lines longer than width wrap.
+// Rows returns the number of terminal rows of a text: lines longer than width wrap.
 func Rows(text string, width int) (n int) {
 	for line := range strings.Lines(text) {
 		n++

@@ -22,7 +22,7 @@ func TestClusterForPeople(t *testing.T) {
 	}, Totals: inspect.Load{Pages: 1234}}
 	var b strings.Builder
 	Cluster(&b, c, "", 0)
-	const want = `news: running since 2026-11-22T09:00:00Z, 5 nodes, epoch 7 being settled: hosts change owner
+	const want = `news: running since 2026-11-22T09:00:00Z, 5 nodes, epoch 7 not settled: hosts change owner
   pages    /s  hosts  waiting  known  outbox  in flight  unshipped  slot    heard  node
    1234  12.3      5        6      7       8          9     1.5 kB    12   1s ago  a
       0   0.0      0        0      0       0          0        0 B     -  44s ago  b (dead)
@@ -48,7 +48,7 @@ note: the nodes run several versions of kumo: 0.1.0, 0.2.0
 	}
 }
 
-// Where a terminal is narrow columns are left out, and names stay whole.
+// On a narrow terminal columns are omitted, and names are not cut.
 func TestNamesAreNotCut(t *testing.T) {
 	name := strings.Repeat("long-name-", 6)
 	for _, hub := range []bool{false, true} {

@@ -1,4 +1,4 @@
-// Package text prints what is known of a crawl or a cluster as tables and lines for people.
+// Package text prints information about a crawl or a cluster as tables and lines for users.
 //
-// Each function takes an answer of package inspect, or links, and a writer. Widths of terminals are arguments.
+// Each function takes a result of package inspect or links, and a writer. Widths of terminals are arguments.
 package text

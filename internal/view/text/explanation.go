@@ -13,29 +13,29 @@ import (
 	"kumo/internal/engine/crawl"
 )
 
-// A sheet prints rows of a name and a value.
+// A sheet prints rows with a name and a value.
 type sheet struct{ *tabwriter.Writer }
 
 func (s sheet) row(name, format string, args ...any) {
 	fmt.Fprintf(s, "%s\t%s\n", name, fmt.Sprintf(format, args...))
 }
 
-// rowIf prints a row of a value, if there is one.
+// rowIf prints a row if its value is not empty.
 func (s sheet) rowIf(name, format, value string) {
 	if value != "" {
 		s.row(name, format, value)
 	}
 }
 
-// printExplanation prints what a crawl's folder contains about a URL.
+// printExplanation prints the contents of a crawl's folder about a URL.
 func (s sheet) printExplanation(x *inspect.Explanation, fate string) {
 	s.row("fate", "%s", fate)
 	if x.Unread > 0 {
-		s.row("disk", "has not answered for %v: this is what the crawl knows without it", x.Unread)
+		s.row("disk", "has not answered for %v: this is the state in memory", x.Unread)
 	}
 	s.printFound(x)
 	if x.Scope.In {
-		s.row("rules", "let it in: %s", x.Scope.Why)
+		s.row("rules", "in scope: %s", x.Scope.Why)
 	} else {
 		s.row("rules", "%s: %s", x.Scope.Rule, x.Scope.Why)
 	}
@@ -43,7 +43,7 @@ func (s sheet) printExplanation(x *inspect.Explanation, fate string) {
 	case x.Robots != nil:
 		s.row("robots", "%s", robotsLine(x.Robots))
 	case x.Host != nil && x.Unread == 0:
-		s.row("robots", "not known: the host's robots.txt was not had")
+		s.row("robots", "unknown: the host's robots.txt was not available")
 	}
 	for i, o := range x.Overrides {
 		name := ""
@@ -63,23 +63,23 @@ func (s sheet) printExplanation(x *inspect.Explanation, fate string) {
 	}
 }
 
-// outcomeText explain fates.
+// outcomeText explains outcomes.
 var outcomeText = map[inspect.Outcome]string{
 	inspect.OutOfScope:  "links to it are only counted, by host",
-	inspect.Unknown:     "no page within reach has linked to it",
-	inspect.Parked:      "its host's robots.txt comes first",
-	inspect.Undecided:   "it may have been met before: the next merge of known URLs tells",
+	inspect.Unknown:     "no page in scope has linked to it",
+	inspect.Parked:      "its host's robots.txt is requested first",
+	inspect.Undecided:   "it may be known already: the next merge of known URLs decides",
 	inspect.Abandoned:   "with its host, until the next run",
-	inspect.Deferred:    "a better link may still bring it in",
-	inspect.Error:       "the server answered, and not with a page",
-	inspect.Claiming:    "a page has a link to it, and those who remember its host are yet to say whether it is new",
-	inspect.Elsewhere:   "its host is fetched there",
-	inspect.Unaccounted: "it is just going from one place to another: ask again",
+	inspect.Deferred:    "a better link may still admit it",
+	inspect.Error:       "the server answered, but not with a page",
+	inspect.Claiming:    "a page links to it; the nodes that remember its host must still decide whether it is new",
+	inspect.Elsewhere:   "another node fetches its host",
+	inspect.Unaccounted: "it is being moved between queues: try again",
 }
 
 func outcomeLine(x *inspect.Explanation) string {
 	if x.Fate == inspect.Unknown && x.Files {
-		return "unknown: no file says anything of it: it was not met, or it waits"
+		return "unknown: no file mentions it: it was not found, or it is pending"
 	}
 	if x.LinksCut > 0 {
 		return fmt.Sprintf("unknown: no link to it was read, but %s %s more links than were read (links_cut in pages.jsonl)",
@@ -91,17 +91,17 @@ func outcomeLine(x *inspect.Explanation) string {
 	return string(x.Fate)
 }
 
-// printFound prints when the URL was found, and where.
+// printFound prints when and where the URL was found.
 func (s sheet) printFound(x *inspect.Explanation) {
 	switch {
 	case x.Known == nil && x.Unread > 0:
 		return
-	case x.Known == nil && x.Files: // who knows it is not there
+	case x.Known == nil && x.Files: // its absence is certain
 	case x.Known == nil:
 		s.row("known", "no")
 		return
 	case x.Known.State == "left out":
-		s.row("known", "since %s, and left out so far", Time(x.Known.Since))
+		s.row("known", "since %s, and excluded so far", Time(x.Known.Since))
 	default:
 		s.row("known", "since %s, at depth %d", Time(x.Known.Since), x.Known.Depth)
 	}
@@ -117,7 +117,7 @@ func robotsLine(r *inspect.Robots) string {
 	if r.Allowed {
 		verdict = "allows it"
 	}
-	by := ": no line speaks of it"
+	by := ": no matching line"
 	switch {
 	case r.Ignored:
 		return "not asked"
@@ -136,46 +136,47 @@ func robotsLine(r *inspect.Robots) string {
 func (s sheet) printQueue(x *inspect.Explanation) {
 	switch it := x.Waits; {
 	case x.Active:
-		s.row("waits", "not any more: it is being visited, for the %d. time", it.Tries+1)
+		s.row("waits", "no longer: it is being visited, attempt %d", it.Tries+1)
 	case it == nil && x.Fate == inspect.Waiting:
-		s.row("waits", "behind the first 10,000 of %d of its host", x.Host.Waiting)
+		s.row("waits", "behind the first 10,000 of %d URLs of its host", x.Host.Waiting)
 	case it == nil:
 	case x.Place > 0:
-		s.row("waits", "at place %d of %d of its host, tried %s", x.Place, x.Host.Waiting, stats.Count(it.Tries, "times"))
+		s.row("waits", "at position %d of %d of its host, tried %s", x.Place, x.Host.Waiting, stats.Count(it.Tries,
+			"times"))
 	default:
 		s.row("waits", "for the next run, tried %s", stats.Count(it.Tries, "times"))
 	}
 	if x.Waits != nil && x.Waits.Deferred {
-		s.row("", "its pattern brought nothing new: it goes after the host's other URLs (kumo traps --help)")
+		s.row("", "its pattern gave nothing new: it is queued behind the host's other URLs (kumo traps --help)")
 	}
-	s.rowIf("given up", "%s", x.GivenUp)
+	s.rowIf("abandoned", "%s", x.GivenUp)
 	h := x.Host
 	if h == nil {
 		return
 	}
 	why := h.For
 	if why == "" {
-		why = "it has nothing that waits"
+		why = "no pending URLs"
 	}
 	if h.MaxBackoff > 0 {
-		why += fmt.Sprintf(", for %v at most", h.MaxBackoff)
+		why += fmt.Sprintf(", for at most %v", h.MaxBackoff)
 	}
 	s.row("host", "%s; next not before %s (%s); delay %v; %s in a row", stats.Count(h.Waiting,
 		"URLs")+stats.Either(h.Waiting, " waits", " wait"),
 		Time(h.Next), why, h.Delay, stats.Count(h.Failures, "failures"))
 	if h.Slices > 1 {
-		s.row("", "that is %s, one of the host's %d slices, each with a delay %d times as long and an owner of its own",
+		s.row("", "as %s, one of the host's %d slices, each with a delay %d times as long and its own owner",
 			h.Key, h.Slices, h.Slices)
 	}
 	if h.CrawlDelay > 0 {
-		s.row("", "its robots.txt asks for a delay of %v", h.CrawlDelay)
+		s.row("", "its robots.txt requests a delay of %v", h.CrawlDelay)
 	}
 	if h.Most > 0 {
-		s.row("", "it has given %d of the %s that a host may give", h.Pages, stats.Count(h.Most, "pages"))
+		s.row("", "%d of at most %s fetched", h.Pages, stats.Count(h.Most, "pages"))
 	}
 }
 
-// printRanking prints the URL's importance and its reasons.
+// printRanking prints the URL's importance and the reasons.
 func (s sheet) printRanking(x *inspect.Explanation) {
 	r := x.Ranking
 	if r == nil {
@@ -184,9 +185,9 @@ func (s sheet) printRanking(x *inspect.Explanation) {
 	by := ""
 	switch {
 	case r.ByLinks && x.Page == nil:
-		by = ", by the links to it that were found so far"
+		by = ", by the links found so far"
 	case r.ByLinks:
-		by = ", by the links to it that were found so far; it has been fetched"
+		by = ", by the links found so far; it has been fetched"
 	}
 	s.row("importance", "%.4g (--order %s%s)", r.Importance, r.Order, by)
 	for _, rule := range r.Rules {
@@ -202,38 +203,38 @@ func (s sheet) printRanking(x *inspect.Explanation) {
 	case r.Sitemap:
 		said = "its sitemap's priority"
 	}
-	s.row("", "so it waits as if that were %.4g: by %s it is %.4g times as much", r.Importance*r.Factor, said, r.Factor)
+	s.row("", "so it is queued as if it were %.4g (%s: times %.4g)", r.Importance*r.Factor, said, r.Factor)
 }
 
-// printExcluded prints why the URL was filtered, or may be.
+// printExcluded prints why the URL was excluded, or may be.
 func (s sheet) printExcluded(x *inspect.Explanation) {
 	if m := x.Merge; m != nil {
 		except := ""
 		if m.Rule != "" {
-			except = ", and then sets it aside by " + m.Rule
+			except = ", and then defers it by " + m.Rule
 		}
-		s.row("merge", "takes it in, if it was not met before%s", except)
+		s.row("merge", "admits it, if it is new%s", except)
 	}
 	if a := x.Aside; a != nil && x.Fate == inspect.Deferred {
-		s.row("set aside", "%s by %s: %s", Time(a.Time), a.Rule, a.Why)
+		s.row("deferred", "%s by %s: %s", Time(a.Time), a.Rule, a.Why)
 	}
 	if k := x.Skipped; k != nil && (x.Page == nil || x.Page.Status == 0) {
 		by := k.Rule + ": " + k.Why
 		if strings.HasPrefix(k.Why, "filter ") && k.Rule == "vetoed" {
-			by = k.Why // which names who says so
+			by = k.Why // names the source
 		}
-		s.row("left out", "%s by %s", Time(k.Time), by)
+		s.row("excluded", "%s by %s", Time(k.Time), by)
 		if k.Rule == crawl.RuleTrap {
-			s.row("", "kumo traps FOLDER --release PATTERN lets in its pattern, kumo crawl --no-traps everything")
+			s.row("", "kumo traps FOLDER --release PATTERN admits its pattern, kumo crawl --no-traps everything")
 		}
 	}
 }
 
-// linksCutText names the limits that leave links unread.
+// linksCutText explains the limits that leave links unread.
 var linksCutText = map[page.LinksCut]string{
 	page.ByMemory:  "all of them need more memory than the crawl has for a page's links; see --memory",
 	page.ByEntries: "a sitemap or feed may have 50,000 entries",
-	page.ByLength:  "of an unpacked body only the beginning is read",
+	page.ByLength:  "only the beginning of a decompressed body is read",
 }
 
 func (s sheet) printPage(p *inspect.Page) {
@@ -256,29 +257,29 @@ func (s sheet) printPage(p *inspect.Page) {
 	}
 }
 
-// An Explained URL is what a crawl's folder contains about it, if one is named, and which node of the cluster owns its
-// host, if there is a cluster.
+// An Explained URL contains the contents of a crawl's folder about a URL, if a folder is given, and the node that owns
+// its host, if there is a cluster.
 type Explained struct {
 	URL string `json:"url"`
 	*inspect.Explanation
 	Owner *inspect.Owned `json:"owner,omitempty"`
-	Links *inspect.Links `json:"links,omitempty"` // where the host is nobody's
+	Links *inspect.Links `json:"links,omitempty"` // if the host has no owner
 
 	Strategy       string `json:"-"`
-	ClusterQueried bool   `json:"-"` // the cluster
-	ClusterErr     error  `json:"-"` // why the cluster could not be asked
+	ClusterQueried bool   `json:"-"` // whether the cluster was queried
+	ClusterErr     error  `json:"-"` // why the cluster could not be queried
 }
 
-// outcome returns the URL's fate, considering the owner of its host.
+// outcome returns the URL's outcome, taking the owner of its host into account.
 func (x *Explained) outcome() string {
 	o, fate := x.Owner, x.Explanation.Fate
 	switch {
 	case x.Links != nil && x.Links.Links > 0 && fate == inspect.Unknown:
-		return "not known here: it is not decided which node is to fetch its host"
+		return "unknown here: no node is assigned to its host yet"
 	case o != nil && !o.Here && fate == inspect.Unknown:
-		return "not known here: another node owns its host"
+		return "unknown here: another node owns its host"
 	case o != nil && o.Here && o.State == inspect.HostParked && fate == inspect.Waiting:
-		return "waiting: no node reaches its host"
+		return "waiting: no node can reach its host"
 	}
 	return outcomeLine(x.Explanation)
 }
@@ -301,13 +302,14 @@ func (s sheet) printOwner(x *Explained) {
 	o := x.Owner
 	switch {
 	case x.ClusterErr != nil:
-		s.row("owner", "not known: %v: name one with --join, and the cluster's secret with --secret-file", x.ClusterErr)
+		s.row("owner", "unknown: %v: give a node with --join, and the cluster's secret with --secret-file",
+			x.ClusterErr)
 		return
 	case o == nil:
 		s.printNoOwner(x)
 		return
 	case o.Gone:
-		s.row("owner", "%s, which is no member any more: others take over what it had", o.Node)
+		s.row("owner", "%s, which has left: other nodes take over its hosts", o.Node)
 	case o.Here:
 		s.row("owner", "%s, this node%s", o.Owner, ownedSince(o))
 	default:
@@ -321,7 +323,7 @@ func (s sheet) printOwner(x *Explained) {
 		if o.Address != "" {
 			at = " (" + o.Address + ")"
 		}
-		s.row("", "what became of the URL that node knows: kumo explain with its folder, on its machine%s", at)
+		s.row("", "for the URL's outcome on that node, run kumo explain with its folder, on its machine%s", at)
 	}
 }
 
@@ -330,22 +332,23 @@ func (s sheet) printNoOwner(x *Explained) {
 	l := x.Links
 	switch {
 	case l == nil || l.Links == 0:
-		why := "or it is just being found out who reaches it"
+		why := "or the nodes that can reach it are still being determined"
 		if x.Strategy == admin.Balance {
-			why = "or the master is just deciding"
+			why = "or the master is about to decide"
 		}
-		s.row("owner", "nobody yet: no node has met a link to its host, %s", why)
+		s.row("owner", "none yet: no node has found a link to it, %s", why)
 	case x.Strategy == admin.Balance:
-		s.row("owner", "nobody yet: the master gives the host away when a node is about to be done with what it has")
+		s.row("owner", "none yet: the master assigns the host when a node has little work left")
 	default:
-		s.row("owner", "nobody yet: it is just being found out who reaches it")
+		s.row("owner", "none yet: the nodes that can reach it are still being determined")
 	}
 	if l != nil && l.Links > 0 {
 		s.row("", "%s to it %s on %s", stats.Count(l.Links, "links"), stats.Either(l.Links, "waits", "wait"),
 			stats.Count(l.Nodes, "nodes"))
 	}
 	if l != nil && l.Silent > 0 {
-		s.row("", "%s not said whether links wait there", stats.Count(l.Silent, "nodes")+stats.Either(l.Silent, " has",
+		s.row("", "%s not reported whether they have pending links", stats.Count(l.Silent,
+			"nodes")+stats.Either(l.Silent, " has",
 			" have"))
 	}
 }

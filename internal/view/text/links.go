@@ -17,7 +17,7 @@ type LinkFormat int
 // Formats of links.
 const (
 	LinksByURL LinkFormat = iota // each URL once, above the pages that link to it
-	LinkLines                    // a line per link
+	LinkLines                    // one line per link
 	LinksCSV
 	LinksJSON
 )
@@ -28,7 +28,7 @@ type LinkPrinter struct {
 	End   func() error
 }
 
-// NewLinkPrinter returns a printer of links.
+// NewLinkPrinter returns a printer for a format.
 func NewLinkPrinter(w io.Writer, as LinkFormat) LinkPrinter {
 	p := LinkPrinter{End: func() error { return nil }}
 	switch as {
@@ -49,7 +49,7 @@ func NewLinkPrinter(w io.Writer, as LinkFormat) LinkPrinter {
 }
 
 func csvLinks(w *csv.Writer) LinkPrinter {
-	_ = w.Write([]string{"url", "status", "error", "redirects", "from", "kind", "text"}) // Error tells
+	_ = w.Write([]string{"url", "status", "error", "redirects", "from", "kind", "text"}) // reported by Error
 	return LinkPrinter{
 		Print: func(l *links.Link) error {
 			return w.Write([]string{table.Cell(l.URL), strconv.Itoa(l.Status), l.Error,
@@ -62,7 +62,7 @@ func csvLinks(w *csv.Writer) LinkPrinter {
 	}
 }
 
-// groupedLinks shows each URL once, above the pages that link to it.
+// groupedLinks prints each URL once, above the pages that link to it.
 func groupedLinks(w io.Writer) func(*links.Link) error {
 	last := ""
 	return func(l *links.Link) error {

@@ -54,8 +54,8 @@ func Top(w io.Writer, asJSON, bySite bool, urls iter.Seq2[inspect.Important, err
 	return err
 }
 
-// list prints values as they come, or with a head as a table, which is complete only after the last value. It returns
-// the number of values.
+// list prints values as they arrive or, if there is a head, as a table that is complete only after the last value. It
+// returns the number of values.
 func list[T any](w io.Writer, asJSON bool, values iter.Seq2[T, error], head string, row func(*T) string) (n int,
 	err error) {
 	if head != "" && !asJSON {

@@ -10,7 +10,7 @@ import (
 	"kumo/internal/base/stats"
 )
 
-// Model prints a model that predicts the times of pieces of a crawl.
+// Model prints a model that predicts the durations of a crawl's parts.
 func Model(w io.Writer, m *inspect.Model) error {
 	fmt.Fprintf(w, "%s: %s\n", m.Crawl, stats.Count(int64(m.Samples), "samples"))
 	fmt.Fprintln(w, modelLine(m))
@@ -36,7 +36,7 @@ func Model(w io.Writer, m *inspect.Model) error {
 		}
 		name := n.Name
 		if !n.Member {
-			name += " (no member now)"
+			name += " (left)"
 		}
 		fmt.Fprintf(t, "  %s\n", name)
 	}
@@ -46,11 +46,12 @@ func Model(w io.Writer, m *inspect.Model) error {
 func modelLine(m *inspect.Model) string {
 	switch {
 	case m.Trained == 0:
-		return fmt.Sprintf("no network yet: it takes %d samples to learn from, beside those held back", m.Least)
+		return fmt.Sprintf("no network yet: it needs %d training samples, plus those held back", m.Least)
 	case m.HeldBack == 0:
-		return fmt.Sprintf("a network, learnt from %d; none is held back yet, so its error is not known", m.Trained)
+		return fmt.Sprintf("a network, trained on %d; none is held back yet, so its error is unknown", m.Trained)
 	}
-	return fmt.Sprintf("a network, learnt from %d; its error on %d held back is %s, by pages a second alone %s", m.Trained,
+	return fmt.Sprintf("a network, trained on %d; its error on %d held back is %s, and %s when predicting by pages "+
+		"per second only", m.Trained,
 		m.HeldBack, wholePercent(m.Error), wholePercent(m.ErrorByPace))
 }
 

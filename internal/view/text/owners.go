@@ -11,7 +11,7 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// OwnersJSON writes an object per line: first nodes, then hosts.
+// OwnersJSON writes one object per line: first nodes, then hosts.
 func OwnersJSON(w io.Writer, all *inspect.Owners) error {
 	for i := range all.By {
 		if err := JSON(w, &all.By[i]); err != nil {
@@ -51,7 +51,7 @@ func Owners(w io.Writer, all *inspect.Owners) error {
 	return t.Flush()
 }
 
-// ownerName returns a node's name, or the identity of a node that left: another may have its name.
+// ownerName returns a node's name, or the identity of a node that left, because another node may have its name.
 func ownerName(name, node string, gone bool) string {
 	if gone {
 		return node + " (gone)"
@@ -70,28 +70,28 @@ func sinceOf(o *inspect.Owned) string {
 func stateLine(o *inspect.Owned) string {
 	switch {
 	case o.State == inspect.HostHashed && len(o.Backups) > 0:
-		return "by its hash; its URLs are remembered by " + backupNames(o)
+		return "by its hash; its URLs are backed up by " + backupNames(o)
 	case o.State == inspect.HostHashed:
 		return "by its hash"
 	case o.State == inspect.HostPromised && o.Moved:
-		return "on its way there for load: the node that had it has more to do"
+		return "being moved there for load: its node had more work"
 	case o.State == inspect.HostPromised:
-		return "on its way there from the node that had it"
+		return "being moved there from its previous node"
 	case o.State == inspect.HostParked && o.Rounds == 0:
-		return "parked: it has come from another node, and is tried now"
+		return "parked: received from another node, and being tried"
 	case o.State == inspect.HostParked:
-		return fmt.Sprintf("parked: nobody reaches it, tried %s by all%s", times(o.Rounds), retryOf(o))
+		return fmt.Sprintf("parked: no node reaches it, tried %s by all%s", times(o.Rounds), retryOf(o))
 	case o.Rounds > 0:
-		return fmt.Sprintf("left to its owner: nobody has reached it, tried %s by all", times(o.Rounds))
+		return fmt.Sprintf("left with its owner: no node has reached it, tried %s by all", times(o.Rounds))
 	case o.Moved && o.State == inspect.HostGiven:
-		return "taken from a node that would have been done later"
+		return "taken from a node that would have finished later"
 	case o.Moved:
-		return "reached; moved there for load, from a node that had more to do"
+		return "reached; moved there for load, from a node with more work"
 	}
 	return string(o.State)
 }
 
-// backupNames returns the nodes that back up a host's URLs, nodes with the same name by their identity.
+// backupNames returns the nodes that back up a host's URLs. Nodes with the same name are listed by identity.
 func backupNames(o *inspect.Owned) string {
 	names := make([]string, len(o.Backups))
 	for i, b := range o.Backups {
@@ -122,21 +122,21 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// OwnerNotes returns what the tables of Owners lack.
+// OwnerNotes returns notes on what the tables of Owners omit.
 func OwnerNotes(all *inspect.Owners) (notes []string) {
 	if all.More > 0 {
-		notes = append(notes, fmt.Sprintf("%d more hosts are not listed: --limit 0 lists all, and a domain named only "+
+		notes = append(notes, fmt.Sprintf("%d more hosts are not listed: --limit 0 lists all, and a domain only "+
 			"those in it", all.More))
 	}
 	if len(all.By)+len(all.Hosts)+len(all.Missing) == 0 {
-		notes = append(notes, "no host is anybody's yet")
+		notes = append(notes, "no host has an owner yet")
 	}
 	for _, name := range all.Missing {
-		notes = append(notes, fmt.Sprintf("%s is nobody's yet: no node has met a link to it, or it is just being found "+
-			"out who reaches it", name))
+		notes = append(notes, fmt.Sprintf("%s has no owner yet: no node has found a link to it, or the nodes that "+
+			"can reach it are being determined", name))
 	}
 	if all.Moving {
-		notes = append(notes, "members change just now, and hosts with them")
+		notes = append(notes, "the membership is changing, and hosts with it")
 	}
 	return notes
 }

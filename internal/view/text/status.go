@@ -24,11 +24,11 @@ func Status(w io.Writer, x *inspect.Status, dir string) {
 	if x.State == inspect.Running || x.State == inspect.Paused {
 		row("now", "%s active, %d waiting, %d backing off", stats.Count(x.Active, "hosts"), x.Idle, x.Backing)
 		if x.SeedsTaken < x.Seeds {
-			row("seeds", "%d of %d taken in", x.SeedsTaken, x.Seeds)
+			row("seeds", "%d of %d enqueued", x.SeedsTaken, x.Seeds)
 		}
 	}
 	if x.CutOff > 0 {
-		row("CUT OFF", "from the web for %s: waiting, and trying a few hosts now and then (%s)", secondsSpan(x.CutOff),
+		row("OFFLINE", "for %s: waiting, and trying a few hosts now and then (%s)", secondsSpan(x.CutOff),
 			x.CutOffWhy)
 	}
 	some("ends", x.Forecast)
@@ -46,15 +46,15 @@ func Status(w io.Writer, x *inspect.Status, dir string) {
 		some("", s.Summary())
 	}
 	if x.StalledBy != "" {
-		row("STALLED", "nothing was answered for %s: %s", secondsSpan(x.Stalled), x.StallWhy)
+		row("STALLED", "no answers for %s: %s", secondsSpan(x.Stalled), x.StallWhy)
 		row("", "%s", x.StallDo)
 	}
 	if x.State == inspect.BrokenOff || x.State == inspect.Stopped && x.Waiting > 0 {
-		row("go on", "kumo crawl -o %s", dir)
+		row("resume", "kumo crawl -o %s", dir)
 	}
 }
 
-// folderState returns the state of a crawl, with its duration.
+// folderState returns the state of a crawl with its duration.
 func folderState(x *inspect.Status) string {
 	switch x.State {
 	case inspect.Stopped:
@@ -63,7 +63,7 @@ func folderState(x *inspect.Status) string {
 		}
 		return fmt.Sprintf("%s after %s, at %s", x.Ended, secondsSpan(x.Seconds), Time(x.Stopped))
 	case inspect.BrokenOff:
-		return "broken off: its last run was killed, or had no room on the disk to report"
+		return "broken off: its last run was killed, or could not write its report for lack of disk space"
 	}
 	return fmt.Sprintf("%s, for %s", x.State, secondsSpan(x.Seconds))
 }

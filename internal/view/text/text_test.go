@@ -13,7 +13,7 @@ import (
 
 var at0 = time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
 
-// A cluster with a control unit shows what its nodes own, one without shows slots.
+// A cluster with a controller shows the nodes' hosts, one without shows slots.
 func TestHubForPeople(t *testing.T) {
 	c := &inspect.Cluster{Crawl: "news", State: "running", Since: at0, Time: at0, Epoch: 3, Settled: true, Control: "b",
 		Nodes: []inspect.Node{
@@ -52,7 +52,7 @@ note: c~1 was declared dead: the other nodes take over its hosts
 	}
 }
 
-// With the strategy balance it shows what the master has told each node.
+// With the strategy balance, it shows the master's assignments.
 func TestBalanceForPeople(t *testing.T) {
 	off := 0.084
 	c := &inspect.Cluster{Crawl: "docs", Strategy: "balance", State: "running", Since: at0, Time: at0, Epoch: 3,
@@ -97,15 +97,16 @@ func TestModelForPeople(t *testing.T) {
 		change func()
 		want   string
 	}{
-		{func() {}, "a network, learnt from 25; its error on 6 held back is 9 %, by pages a second alone 17 %\n"},
-		{func() { m.HeldBack = 0 }, "a network, learnt from 25; none is held back yet, so its error is not known\n"},
-		{func() { m.Trained = 0 }, "no network yet: it takes 20 samples to learn from, beside those held back\n"},
+		{func() {}, "a network, trained on 25; its error on 6 held back is 9 %, and 17 % when predicting by pages " +
+			"per second only\n"},
+		{func() { m.HeldBack = 0 }, "a network, trained on 25; none is held back yet, so its error is unknown\n"},
+		{func() { m.Trained = 0 }, "no network yet: it needs 20 training samples, plus those held back\n"},
 	} {
 		c.change()
 		want := "docs: 31 samples\n" + c.want + `
 samples cores GHz GB net Mb/s disk Mb/s rests on 10 URLs 1000 URLs node
 30 0.5 2.6 23.5 - 1790 learnt 0.0122 s 12300 s a
-1 - - - - - pace 1 s 100 s old (no member now)
+1 - - - - - pace 1 s 100 s old (left)
 `
 		var b strings.Builder
 		if err := Model(&b, m); err != nil {
@@ -143,19 +144,19 @@ func TestOwnersForPeople(t *testing.T) {
 
 owner       host       since                 state
 a           a.example  2026-11-22T09:00:00Z  reached
-a           b.example  2026-11-22T09:00:00Z  parked: nobody reaches it, tried 2 times by all, last by a b; again at 2026-11-22T09:01:00Z
-a           c.example  2026-11-22T09:00:00Z  parked: it has come from another node, and is tried now
-a           d.example  2026-11-22T09:00:00Z  left to its owner: nobody has reached it, tried 3 times by all
-b~1 (gone)  e.example  2026-11-22T09:00:00Z  on its way there from the node that had it
+a           b.example  2026-11-22T09:00:00Z  parked: no node reaches it, tried 2 times by all, last by a b; again at 2026-11-22T09:01:00Z
+a           c.example  2026-11-22T09:00:00Z  parked: received from another node, and being tried
+a           d.example  2026-11-22T09:00:00Z  left with its owner: no node has reached it, tried 3 times by all
+b~1 (gone)  e.example  2026-11-22T09:00:00Z  being moved there from its previous node
 b           f.example  -                     by its hash
-a           g.example  2026-11-22T09:00:00Z  reached; moved there for load, from a node that had more to do
-a           h.example  2026-11-22T09:00:00Z  on its way there for load: the node that had it has more to do
+a           g.example  2026-11-22T09:00:00Z  reached; moved there for load, from a node with more work
+a           h.example  2026-11-22T09:00:00Z  being moved there for load: its node had more work
 `
 	if b.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
 	}
 	if notes := strings.Join(OwnerNotes(all), "\n"); !strings.Contains(notes, "3 more hosts are not listed: --limit 0") ||
-		!strings.Contains(notes, "x.example is nobody's yet") || !strings.Contains(notes, "members change just now") {
+		!strings.Contains(notes, "x.example has no owner yet") || !strings.Contains(notes, "the membership is changing") {
 		t.Errorf("notes:\n%s", notes)
 	}
 	b.Reset()
@@ -182,30 +183,34 @@ func TestExplainedForPeople(t *testing.T) {
 	cut := &inspect.Explanation{Fate: inspect.Unknown, LinksCut: 2, Scope: unmet.Scope}
 	for _, c := range []struct {
 		x    Explained
-		want string // "!" before a part: it is not there
+		want string // "!" before a part: it must be missing
 	}{
 		{Explained{Explanation: waits, Owner: &here, ClusterQueried: true}, "fate waiting\n|owner a, this node, since " +
 			"2026-11-22T09:00:00Z\n|!that node knows"},
 		{Explained{Explanation: waits, Owner: &moved, ClusterQueried: true}, "this node, since 2026-11-22T09:00:00Z\n|reached; " +
-			"moved there for load, from a node that had more to do"},
-		{Explained{Explanation: waits, Owner: &parked, ClusterQueried: true}, "fate waiting: no node reaches its host\n| parked: " +
-			"nobody reaches it, tried once by all\n"},
-		{Explained{Explanation: unmet, Owner: &other, ClusterQueried: true}, "not known here: another node owns its host\n|owner " +
-			"a, since|that node knows: kumo explain with its folder, on its machine (a.internal:7071)\n"},
-		{Explained{Explanation: unmet, ClusterQueried: true}, "unknown: no page within reach|owner nobody yet"},
+			"moved there for load, from a node with more work"},
+		{Explained{Explanation: waits, Owner: &parked, ClusterQueried: true},
+			"fate waiting: no node can reach its host\n| parked: " +
+				"no node reaches it, tried once by all\n"},
+		{Explained{Explanation: unmet, Owner: &other, ClusterQueried: true},
+			"unknown here: another node owns its host\n|owner " +
+				"a, since|on that node, run kumo explain with its folder, on its machine (a.internal:7071)\n"},
+		{Explained{Explanation: unmet, ClusterQueried: true}, "unknown: no page in scope|owner none yet"},
 		{Explained{Explanation: cut}, "unknown: no link to it was read, but 2 pages have more links than were read"},
 		{Explained{Explanation: unmet, ClusterQueried: true, Strategy: "balance", Links: &inspect.Links{Links: 3, Nodes: 2}},
-			"not known here: it is not decided which node is to fetch its host\n|owner nobody yet: the master gives the host " +
-				"away when a node is about to be done|3 links to it wait on 2 nodes\n|!not said"},
+			"unknown here: no node is assigned to its host yet\n|owner none yet: the master assigns the host " +
+				"when a node has little work left|3 links to it wait on 2 nodes\n|!not reported"},
 		{Explained{Explanation: unmet, ClusterQueried: true, Strategy: "hub", Links: &inspect.Links{Links: 1, Nodes: 1, Silent: 1}},
-			"nobody yet: it is just being found out who reaches it\n|1 link to it waits on 1 node\n| 1 node has not said"},
-		{Explained{ClusterQueried: true, Strategy: "balance"}, "no node has met a link to its host, or the master is just deciding"},
-		{Explained{Owner: &taken, ClusterQueried: true}, "taken from a node that would have been done later"},
+			"none yet: the nodes that can reach it are still being determined\n|1 link to it waits on 1 node\n| 1 " +
+				"node has not reported"},
+		{Explained{ClusterQueried: true, Strategy: "balance"}, "no node has found a link to it, or the master is " +
+			"about to decide"},
+		{Explained{Owner: &taken, ClusterQueried: true}, "taken from a node that would have finished later"},
 		{Explained{Owner: &given, ClusterQueried: true}, "owner a, this node, since|!given"},
-		{Explained{Explanation: unmet}, "unknown: no page within reach|!owner"},
-		{Explained{Owner: &gone, ClusterQueried: true}, "owner a~1, which is no member any more|!fate|!that node knows"},
+		{Explained{Explanation: unmet}, "unknown: no page in scope|!owner"},
+		{Explained{Owner: &gone, ClusterQueried: true}, "owner a~1, which has left|!fate|!on that node"},
 		{Explained{Explanation: unmet, ClusterQueried: true, ClusterErr: errors.New("no node with a server is at 127.0.0.1:1")},
-			"owner not known: no node with a server is at 127.0.0.1:1: name one with --join"},
+			"owner unknown: no node with a server is at 127.0.0.1:1: give a node with --join"},
 	} {
 		var b strings.Builder
 		if err := Explain(&b, &c.x); err != nil {

@@ -15,7 +15,7 @@ var (
 	seriesLabel = regexp.MustCompile(`by \(([a-z]+)\)`)
 )
 
-// The board of Grafana in packaging names only series, and labels of them, that there are; and all of kumo's own.
+// The Grafana dashboard in packaging uses only existing series and labels, and all of kumo's own series.
 func TestBoard(t *testing.T) {
 	text, err := os.ReadFile("../../../packaging/grafana.json")
 	if err != nil {
@@ -75,7 +75,7 @@ func TestBoard(t *testing.T) {
 			}
 		}
 	}
-	// of these a graph says no more than others that are there
+	// a graph of these would add nothing to others
 	left := []string{"kumo_failures_total", "kumo_outage_seconds_total", "kumo_queue_growth_per_second",
 		"kumo_place_files",
 		"kumo_place_bytes", "kumo_place_bytes_waiting", "kumo_place_checkpoints", "kumo_place_journal_cut_bytes",

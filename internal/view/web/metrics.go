@@ -7,14 +7,14 @@ import (
 	"kumo/internal/state/stall"
 )
 
-// metrics collects what a source says. Prometheus does not check it against descriptions: sinks, filters and kinds of
-// failures come one by one.
+// metrics collects the metrics of a source. It describes none in advance, so that Prometheus accepts sinks, filters and
+// kinds of failures that appear later.
 type metrics struct{ src Source }
 
-// Describe names none.
+// Describe implements prometheus.Collector, and sends nothing.
 func (metrics) Describe(chan<- *prometheus.Desc) {}
 
-// Collect gives the values of all.
+// Collect implements prometheus.Collector.
 func (m metrics) Collect(all chan<- prometheus.Metric) {
 	to := exposition{all}
 	to.crawl(&m.src)
@@ -29,12 +29,12 @@ func (m metrics) Collect(all chan<- prometheus.Metric) {
 	}
 	to.place(&m.src)
 	if m.src.Again != nil {
-		to.gauge("pages_fetched_again", "Pages of dead nodes whose records were lost, as this process has found.",
+		to.gauge("pages_fetched_again", "Pages of dead nodes whose records were lost, found by this process.",
 			float64(m.src.Again()))
 	}
 }
 
-// An exposition takes metrics by their names, helps and values, with the names and values of labels in turn.
+// An exposition sends metrics; names and values of labels alternate in arguments.
 type exposition struct{ all chan<- prometheus.Metric }
 
 func (to exposition) counter(name, help string, value float64, labels ...string) {
@@ -63,31 +63,31 @@ func oneIf(is bool) float64 {
 
 func (to exposition) crawl(src *Source) {
 	t, o, f := src.Totals(), src.Outage(), src.Frontier()
-	to.counter("pages_total", "URLs that were answered.", float64(t.Pages))
+	to.counter("pages_total", "URLs answered, with any status.", float64(t.Pages))
 	to.counter("bytes_total", "Bytes received over the wire.", float64(t.Bytes))
-	to.counter("failures_total", "URLs that got no answer.", float64(t.Failed))
-	to.counter("retries_total", "Visits that were made again.", float64(t.Retries))
+	to.counter("failures_total", "URLs without an answer.", float64(t.Failed))
+	to.counter("retries_total", "Visits that were retried.", float64(t.Retries))
 	to.counter("duplicates_total", "Pages with a payload seen before.", float64(t.Duplicates))
-	to.counter("recrawls_total", "Answers of URLs that were visited before.", float64(t.Recrawls))
-	to.counter("skipped_total", "URLs left out by a rule.", float64(t.Skipped))
+	to.counter("recrawls_total", "Answers for URLs that were visited before.", float64(t.Recrawls))
+	to.counter("skipped_total", "URLs excluded by a rule.", float64(t.Skipped))
 	to.counter("links_total", "Links found.", float64(t.Links))
 	to.answers(src.Answers())
-	to.counter("outages_total", "Times that none of the hosts that had worked could be reached.", float64(o.Times))
-	to.counter("outage_seconds_total", "Time for which that was so.", o.Total.Seconds())
-	to.counter("out_of_sockets_total", "Attempts to connect for which this machine had no file descriptor, port or "+
-		"buffer.", float64(o.Scarce))
-	to.gauge("cut_off", "1 while the crawl is cut off from the web, and waits.", oneIf(o.Offline))
-	to.gauge("urls_known", "URLs met within reach.", float64(src.Known()))
+	to.counter("outages_total", "Times that none of the working hosts could be reached.", float64(o.Times))
+	to.counter("outage_seconds_total", "Total time of these outages.", o.Total.Seconds())
+	to.counter("out_of_sockets_total", "Connection attempts that failed because this machine had no file descriptor, "+
+		"port or buffer.", float64(o.Scarce))
+	to.gauge("cut_off", "1 while the crawl is offline and waits.", oneIf(o.Offline))
+	to.gauge("urls_known", "Known URLs in scope.", float64(src.Known()))
 	to.gauge("urls_waiting", "URLs in the frontier.", float64(f.URLs))
-	to.gauge("hosts_active", "Hosts with a request under way.", float64(f.Active))
-	to.gauge("hosts_waiting", "Hosts whose time has not come.", float64(f.Waiting))
-	to.gauge("hosts_backing_off", "Hosts left alone after failures or at their wish.", float64(f.Backing))
+	to.gauge("hosts_active", "Hosts with an active request.", float64(f.Active))
+	to.gauge("hosts_waiting", "Hosts that wait for their delay or a free worker.", float64(f.Waiting))
+	to.gauge("hosts_backing_off", "Hosts that back off, after failures or at their request.", float64(f.Backing))
 }
 
-// classes are those of statuses; each is there from the beginning, so that rates can be taken.
+// classes are the classes of statuses. All are exposed from the beginning, so that rates can be computed.
 var classes = []string{"other", "1xx", "2xx", "3xx", "4xx", "5xx"}
 
-// answers exposes what became of visits.
+// answers exposes the outcomes of visits.
 func (to exposition) answers(statuses map[int]int64, failures map[string]int64) {
 	var sums [6]int64
 	for status, n := range statuses {
@@ -98,27 +98,28 @@ func (to exposition) answers(statuses map[int]int64, failures map[string]int64) 
 		sums[class] += n
 	}
 	for class, n := range sums {
-		to.counter("responses_total", "URLs that were answered, by class of status (1xx to 5xx, other).", float64(n),
+		to.counter("responses_total", "URLs answered, by class of status (1xx to 5xx, other).", float64(n),
 			"class", classes[class])
 	}
 	for kind, n := range failures {
-		to.counter("errors_total", "URLs that got no answer, by kind of failure (dns, connect, tls, timeout, ...).",
+		to.counter("errors_total", "URLs without an answer, by kind of failure (dns, connect, tls, timeout, ...).",
 			float64(n), "kind", kind)
 	}
 }
 
-// filters exposes what programs have answered.
+// filters exposes the answers of filter programs.
 func (to exposition) filters(all []stats.FilterCounts) {
 	seen := map[string]bool{}
 	for _, c := range all {
-		if seen[c.Filter] { // given twice
+		if seen[c.Filter] { // configured twice
 			continue
 		}
 		seen[c.Filter] = true
 		for point, p := range c.Points {
 			answers := func(answer string, n int64) {
-				to.counter("filter_answers_total", "What filters have answered, by filter, point (link, request, record) and "+
-					"answer (yes, drop, change; none: the default was taken, and is counted with the others, too).", float64(n),
+				to.counter("filter_answers_total", "Answers of filters, by filter, point (link, request, record) and "+
+					"answer (yes, drop, change; none: the default was used, also counted under its answer).",
+					float64(n),
 					"filter", c.Filter, "point", point, "answer", answer)
 			}
 			answers("yes", p.Asked-p.Dropped-p.Changed)
@@ -127,7 +128,7 @@ func (to exposition) filters(all []stats.FilterCounts) {
 			answers("none", p.Unanswered)
 		}
 		restarts := func(cause string, n int64) {
-			to.counter("filter_restarts_total", "Processes of filters that were begun again, by filter and cause (crash, "+
+			to.counter("filter_restarts_total", "Restarts of filter processes, by filter and cause (crash, "+
 				"timeout, nonsense).", float64(n), "filter", c.Filter, "cause", cause)
 		}
 		restarts("crash", c.Crashed)
@@ -136,56 +137,61 @@ func (to exposition) filters(all []stats.FilterCounts) {
 	}
 }
 
-// outlook exposes what is to be expected, and why nothing is fetched. Each kind of stall is always there, so that one
-// can be told to be over.
+// outlook exposes the forecast and the reasons for stalls. Every kind of stall is always exposed, so that alerts can
+// resolve.
 func (to exposition) outlook(src *Source) {
 	f, a := src.Forecast(), src.Stall()
-	to.gauge("ends_in_at_least_seconds", "Until what waits now is done, by the slowest host; 0 if nothing is known.",
+	to.gauge("ends_in_at_least_seconds", "Minimum time until the queue is empty, set by the slowest host; 0 if "+
+		"unknown.",
 		f.AtLeast)
-	to.gauge("queue_growth_per_second", "URLs a second that wait more, negative: less, over the last minutes.", f.Growth)
+	to.gauge("queue_growth_per_second", "Growth of the queue in URLs per second, over the last minutes; negative if "+
+		"it shrinks.", f.Growth)
 	for _, kind := range stall.Kinds {
-		to.gauge("stalled_seconds", "For how long nothing was answered though URLs wait, with the kind of reason; 0 if "+
-			"that is not so.", oneIf(a.Kind == kind)*a.For.Seconds(), "kind", string(kind))
+		to.gauge("stalled_seconds", "Time without answers although URLs are pending, by kind of reason; 0 if "+
+			"not stalled.", oneIf(a.Kind == kind)*a.For.Seconds(), "kind", string(kind))
 	}
 }
 
-// sinks exposes how far each sink is.
+// sinks exposes the progress of each sink.
 func (to exposition) sinks(all []stats.Sink) {
 	for i := range all {
 		s := &all[i]
-		to.counter("sink_records_total", "Records that a sink has taken in this run.", float64(s.Sent), "sink", s.Sink)
-		to.counter("sink_bytes_total", "Bytes of these records, about.", float64(s.Bytes), "sink", s.Sink)
-		to.counter("sink_failures_total", "Tries of reaching a sink, or of handing it records, that failed.",
+		to.counter("sink_records_total", "Records that a sink accepted in this run.", float64(s.Sent), "sink", s.Sink)
+		to.counter("sink_bytes_total", "Approximate bytes of these records.", float64(s.Bytes), "sink", s.Sink)
+		to.counter("sink_failures_total", "Failed attempts to reach a sink, or to send it records.",
 			float64(s.Failures), "sink", s.Sink)
-		to.counter("sink_retries_total", "Tries after such.", float64(s.Retries), "sink", s.Sink)
-		to.gauge("sink_records_waiting", "Records that wait for a sink in the crawl's files.", float64(s.Waiting), "sink",
+		to.counter("sink_retries_total", "Retries after such failures.", float64(s.Retries), "sink", s.Sink)
+		to.gauge("sink_records_waiting", "Records in the crawl's files that are pending for a sink.",
+			float64(s.Waiting), "sink",
 			s.Sink)
-		to.gauge("sink_behind_seconds", "Time since the visit of the first record that waits for a sink.", s.Behind, "sink",
+		to.gauge("sink_behind_seconds", "Time since the visit of the first record that is pending for a sink.",
+			s.Behind, "sink",
 			s.Sink)
-		to.gauge("sink_failing", "1 while a sink takes no records, and is tried again.", oneIf(s.Why != ""), "sink", s.Sink)
+		to.gauge("sink_failing", "1 while a sink accepts no records and is retried.", oneIf(s.Why != ""), "sink",
+			s.Sink)
 	}
 }
 
-// place exposes how far files and states have come to the crawl's place, if it has one.
+// place exposes the uploads of files and states to the crawl's storage location, if it has one.
 func (to exposition) place(src *Source) {
 	if src.Uploads != nil {
 		u := src.Uploads()
-		to.gauge("place_files_waiting", "Closed record files that are not in the place yet.", float64(u.Waiting))
+		to.gauge("place_files_waiting", "Closed record files that are not yet uploaded.", float64(u.Waiting))
 		to.gauge("place_bytes_waiting", "Bytes of these files.", float64(u.WaitSize))
-		to.gauge("place_files", "Files that are in the place.", float64(u.Files))
+		to.gauge("place_files", "Files in the storage location.", float64(u.Files))
 		to.gauge("place_bytes", "Bytes of these files.", float64(u.Bytes))
-		to.gauge("place_failing", "1 while the place fails, and is tried again.", oneIf(u.Why != ""))
+		to.gauge("place_failing", "1 while uploads fail and are retried.", oneIf(u.Why != ""))
 	}
 	if src.States != nil {
 		s := src.States()
-		to.gauge("place_checkpoints", "Checkpoints of the state that this process has brought to the place.",
+		to.gauge("place_checkpoints", "Checkpoints of the state that this process has uploaded.",
 			float64(s.Checkpoints))
-		to.gauge("place_journal_cut_bytes", "Bytes of the journal that the servers have let go of for them.",
+		to.gauge("place_journal_cut_bytes", "Bytes of the journal that the servers have dropped after a checkpoint.",
 			float64(s.CutBytes))
 		to.gauge("place_journal_kept_bytes", "Bytes of the journal that the servers keep.", float64(s.Kept))
 		to.gauge(
 			"place_files_lacking",
-			"Record files that are neither in the folder nor in the place.",
+			"Record files that are neither in the folder nor in the storage location.",
 			float64(s.MissingCount),
 		)
 	}

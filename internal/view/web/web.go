@@ -21,9 +21,9 @@ import (
 	"kumo/internal/state/stall"
 )
 
-// A Source is what is shown.
+// A Source provides the displayed values.
 type Source struct {
-	Name     string // the crawl's
+	Name     string // name of the crawl
 	Totals   func() stats.Snapshot
 	Answers  func() (statuses map[int]int64, failures map[string]int64)
 	Frontier func() frontier.Counts
@@ -31,14 +31,14 @@ type Source struct {
 	Outage   func() crawl.Outage
 	Forecast func() forecast.Forecast
 	Stall    func() stall.Alarm
-	Filters  func() []stats.FilterCounts // nil: there are none
-	Uploads  func() stats.Uploads        // to the crawl's place; nil: it has none
-	States   func() stats.UploadedState  // of a node's state there; nil: it does not go there
-	Again    func() int64                // pages of dead nodes that are fetched again; nil: there are no nodes
-	Sinks    func() []stats.Sink         // nil: there are none
+	Filters  func() []stats.FilterCounts // nil: no filters
+	Uploads  func() stats.Uploads        // uploads to the crawl's storage location; nil: it has none
+	States   func() stats.UploadedState  // uploads of a node's state; nil: the state is not uploaded
+	Again    func() int64                // pages of dead nodes to fetch again; nil: not a cluster
+	Sinks    func() []stats.Sink         // nil: no sinks
 }
 
-// Serve answers at l until the context ends.
+// Serve serves requests on l until the context ends.
 func Serve(ctx context.Context, l net.Listener, src Source) error {
 	srv := &http.Server{Handler: handler(src), ReadHeaderTimeout: 10 * time.Second}
 	stop := context.AfterFunc(ctx, func() { srv.Close() })
@@ -56,7 +56,7 @@ func handler(src Source) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", front(src))
 	mux.Handle("/metrics", promhttp.HandlerFor(reg, promhttp.HandlerOpts{}))
-	mux.HandleFunc("/debug/pprof/", pprof.Index) // without cmdline: a command line can hold a password
+	mux.HandleFunc("/debug/pprof/", pprof.Index) // without cmdline, because a command line can contain a password
 	mux.HandleFunc("/debug/pprof/cmdline", http.NotFound)
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
@@ -64,12 +64,12 @@ func handler(src Source) http.Handler {
 	return mux
 }
 
-// front is the page at /, which says what this is and where the rest lies.
+// front serves the page at /: a summary with links.
 func front(src Source) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
-		_ = frontPage.Execute(w, struct { // who asked may have gone
+		_ = frontPage.Execute(w, struct { // the client may have disconnected
 			Name     string
 			Totals   stats.Snapshot
 			Bytes    string
@@ -84,13 +84,13 @@ var frontPage = template.Must(template.New("front").Parse(`<!DOCTYPE html>
 <style>body{font:16px sans-serif;margin:2em;max-width:40em}td{padding:.1em 1.5em .1em 0}td:nth-child(2){text-align:right}</style>
 <h1>kumo {{.Name}}</h1>
 <table>
-<tr><td>pages<td>{{.Totals.Pages}}<td>URLs that were answered ({{.Bytes}})
-<tr><td>errors<td>{{.Totals.Failed}}<td>URLs that got no answer
-<tr><td>hosts active<td>{{.Frontier.Active}}<td>with a request under way
-<tr><td>hosts waiting<td>{{.Frontier.Waiting}}<td>whose delay has not passed, or for whom no worker is free
-<tr><td>hosts backing off<td>{{.Frontier.Backing}}<td>left alone for longer, after failures or at their wish
+<tr><td>pages<td>{{.Totals.Pages}}<td>URLs answered ({{.Bytes}})
+<tr><td>errors<td>{{.Totals.Failed}}<td>URLs without an answer
+<tr><td>hosts active<td>{{.Frontier.Active}}<td>with an active request
+<tr><td>hosts waiting<td>{{.Frontier.Waiting}}<td>for their delay or a free worker
+<tr><td>hosts backing off<td>{{.Frontier.Backing}}<td>after failures or at their request
 <tr><td>URLs waiting<td>{{.Frontier.URLs}}<td>in the queues of their hosts
-<tr><td>URLs known<td>{{.Known}}<td>met within reach, fetched or not
+<tr><td>URLs known<td>{{.Known}}<td>in scope, fetched or not
 </table>
 <p><a href="/metrics">/metrics</a>: these and more for Prometheus
 <p><a href="/debug/pprof/">/debug/pprof/</a>: profiles for <code>go tool pprof</code>

@@ -16,7 +16,7 @@ import (
 	"kumo/internal/state/stall"
 )
 
-// everything is a source that has something of all.
+// everything returns a source with all metrics.
 func everything() Source {
 	return Source{
 		Name:   "a <b> c",

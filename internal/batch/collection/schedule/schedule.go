@@ -17,63 +17,65 @@ import (
 	"kumo/internal/batch/collection"
 )
 
-// A Runner says what is run, and how.
+// A Runner runs collections by their schedules.
 type Runner struct {
-	Collections []*collection.Collection // those without a schedule are left out
-	// Run runs a day of collections to its end. It ends early when ctx is done. It may be called again while it runs, with
-	// other collections.
+	Collections []*collection.Collection // those without a schedule are ignored
+	// Run runs a day of collections to its end. It returns early when ctx is done. It is called concurrently with
+	// different collections.
 	Run func(ctx context.Context, day string, group []*collection.Collection) error
-	// LastRun is the last day that a collection was run, before this runner was there.
+	// LastRun returns the last day for which a collection was run before this process started.
 	LastRun  func(ctx context.Context, c *collection.Collection) (LastRun, error)
-	MaxRuns  int  // runs, at most; 0: 1
-	CatchUp  bool // run at the beginning what was missed while nobody was there
+	MaxRuns  int  // maximum number of concurrent runs; 0: 1
+	CatchUp  bool // at the start, run what was missed while no scheduler was running
 	Listener Listener
 }
 
-// A Last is the last day of a collection; its zero value is that there was none.
+// A LastRun is the last day of a collection; the zero value means none.
 type LastRun struct {
 	Day     string    // 2006-01-02
-	Started time.Time // when it was first run
-	Done    bool      // or it is to go on
+	Started time.Time // time of its first run
+	Done    bool      // false if the day must be resumed
 }
 
-// A Listener is told what happens, one thing at a time. Its fields may be nil.
+// A Listener receives events, one at a time. Its fields may be nil.
 type Listener struct {
-	Idle    func(until time.Time, group []*collection.Collection) // nothing runs or waits until then, when group is due
-	Missed  func(c *collection.Collection, due time.Time, times int, why string)
-	Started func(day string, group []*collection.Collection, late time.Duration) // since the first was due
+	// no runs are active or queued until then, when group is due
+	Idle   func(until time.Time, group []*collection.Collection)
+	Missed func(c *collection.Collection, due time.Time, times int, why string)
+	// late is the time since the first one was due
+	Started func(day string, group []*collection.Collection, late time.Duration)
 	Ended   func(day string, group []*collection.Collection, took time.Duration, err error)
 }
 
-// ErrNoSchedule is the error of collections that have no schedule, none of them.
+// ErrNoSchedule is returned if no collection has a schedule.
 var ErrNoSchedule = errors.New("no collection has a schedule")
 
 const (
 	dayFormat = "2006-01-02"
-	// Clocks are set, and computers sleep: what is due is asked for again after this long at least.
+	// Clocks are set, and computers sleep: check for due collections at least this often.
 	maxSleep = time.Minute
-	// A run that begins so long after it was due is late.
+	// A run that starts this long after its due time counts as late.
 	lateAfter = 2 * maxSleep
 )
 
-// A plan is what a runner knows of a collection.
+// An entry is the scheduling state of a collection.
 type entry struct {
 	*collection.Collection
 	schedule collection.Schedule
-	next     time.Time // when it is due
-	dueSince time.Time // since when it is due and not run; zero if it is not
-	day      string    // to be run, if it is waiting
+	next     time.Time // next due time
+	dueSince time.Time // time since which it is due but not started; zero if it is not due
+	day      string    // day to run, if dueSince is set
 	running  bool
-	sites    map[string]bool // of its seeds; nil: it may go anywhere
+	sites    map[string]bool // sites of its seeds; nil: unrestricted
 }
 
-// A loop is a runner at work. One goroutine has it.
+// A loop is the state of a running Runner. It belongs to one goroutine.
 type loop struct {
 	*Runner
 	entries   []*entry
 	ended     chan *run
 	runs      int
-	idleUntil time.Time // until when, as the listener was told
+	idleUntil time.Time // time last passed to Listener.Idle
 }
 
 type run struct {
@@ -83,8 +85,8 @@ type run struct {
 	err   error
 }
 
-// Loop runs collections until ctx is done and what runs has ended. Its error is one of the schedules or of Last: an
-// error of a run is the listener's to hear, and the next run may go well.
+// Loop runs collections until ctx is done and all runs have ended. It returns errors of schedules and of LastRun.
+// Errors of runs go to the listener, and later runs continue.
 func (r *Runner) Loop(ctx context.Context) error {
 	l := &loop{Runner: r, ended: make(chan *run)}
 	if err := l.init(ctx); err != nil {
@@ -109,7 +111,7 @@ func (r *Runner) Loop(ctx context.Context) error {
 	}
 }
 
-// init finds out when each collection is due, what was missed, and which days are to go on.
+// init computes when each collection is due, which runs were missed, and which days must be resumed.
 func (l *loop) init(ctx context.Context) error {
 	now := time.Now()
 	for _, c := range l.Collections {
@@ -134,7 +136,7 @@ func (l *loop) init(ctx context.Context) error {
 	return nil
 }
 
-// addDowntime takes in what happened while nobody was there.
+// addDowntime accounts for the time in which no scheduler was running.
 func (l *loop) addDowntime(p *entry, last LastRun, now time.Time) {
 	if last.Day == "" {
 		return
@@ -151,7 +153,7 @@ func (l *loop) addDowntime(p *entry, last LastRun, now time.Time) {
 	if times == 0 {
 		return
 	}
-	l.missed(p, due, times, "nobody was there to run it")
+	l.missed(p, due, times, "no scheduler was running")
 	if l.CatchUp && last.Done {
 		p.dueSince, p.day = due, now.UTC().Format(dayFormat)
 	}
@@ -163,8 +165,8 @@ func (l *loop) missed(p *entry, due time.Time, times int, why string) {
 	}
 }
 
-// enqueueDue finds what is due by now. Where several times of a collection have passed since the last look, the last one
-// counts.
+// enqueueDue marks the collections that are due by now. If several due times of a collection have passed since the last
+// call, only the last one counts.
 func (l *loop) enqueueDue(now time.Time) {
 	for _, p := range l.entries {
 		passed, before, due := 0, time.Time{}, time.Time{}
@@ -175,9 +177,9 @@ func (l *loop) enqueueDue(now time.Time) {
 		switch {
 		case passed == 0:
 		case p.running:
-			l.missed(p, due, passed, "it is still run")
+			l.missed(p, due, passed, "it is still running")
 		case !p.dueSince.IsZero():
-			l.missed(p, due, passed, "it still waits for other runs")
+			l.missed(p, due, passed, "it is still queued behind other runs")
 		default:
 			if passed > 1 {
 				l.missed(p, before, passed-1, "the computer slept, or its clock was set")
@@ -187,7 +189,7 @@ func (l *loop) enqueueDue(now time.Time) {
 	}
 }
 
-// startRuns starts what waits and can be run, the earliest day first.
+// startRuns starts the due collections that can run, the earliest day first.
 func (l *loop) startRuns(ctx context.Context) {
 	for l.runs < max(l.MaxRuns, 1) && ctx.Err() == nil {
 		var group []*entry
@@ -209,7 +211,7 @@ func (l *loop) startRuns(ctx context.Context) {
 	}
 }
 
-// sharesRunningSite reports whether a collection that is run begins on a site that this one begins on, too.
+// sharesRunningSite reports whether a running collection has seeds on a site of this one.
 func (l *loop) sharesRunningSite(p *entry) bool {
 	for _, o := range l.entries {
 		if !o.running || o == p {
@@ -266,7 +268,7 @@ func collections(group []*entry) (all []*collection.Collection) {
 	return all
 }
 
-// sleepTime is how long to wait before the next look, and tells the listener once when that is for long.
+// sleepTime returns how long to wait before the next check. If no run is active, it notifies the listener once.
 func (l *loop) sleepTime(now time.Time) time.Duration {
 	next := slices.MinFunc(l.entries, func(a, b *entry) int { return a.next.Compare(b.next) }).next
 	if l.runs == 0 && !l.idleUntil.Equal(next) {
@@ -284,7 +286,7 @@ func (l *loop) sleepTime(now time.Time) time.Duration {
 	return max(0, min(next.Sub(now), maxSleep))
 }
 
-// sitesOf are the sites that a collection begins on, and stays in as far as its scope says; nil: it may go anywhere.
+// sitesOf returns the sites of a collection's seeds, which its scope restricts it to; nil if it is unrestricted.
 func sitesOf(c *collection.Collection) map[string]bool {
 	if c.Scope == weburl.ScopeAny.String() {
 		return nil

@@ -13,13 +13,13 @@ import (
 	"kumo/internal/batch/collection"
 )
 
-// A diary runs collections that take a while, and notes what happened. The clock of a synctest begins at midnight of
+// A diary runs collections that take a while, and records the events. The clock of a synctest starts at midnight of
 // 2000-01-01, a Saturday.
 type diary struct {
 	lines []string
 	takes map[string]time.Duration // by code of the first of a group
 	fails map[string]error
-	at    []string // runs under way
+	at    []string // active runs
 }
 
 func (d *diary) note(format string, args ...any) {
@@ -81,7 +81,7 @@ func coll(code, when string, seeds ...string) *collection.Collection {
 	return c
 }
 
-// during runs a loop for a time.
+// during runs a loop for a duration.
 func during(t *testing.T, r *Runner, d time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)
@@ -124,9 +124,9 @@ func TestACollectionIsNeverRunTwiceAtOnce(t *testing.T) {
 		r := d.runner(coll("a", "0 * * * *"))
 		r.MaxRuns = 9
 		during(t, r, 5*time.Hour+30*time.Minute)
-		d.check(t, "01 01:00 begin a of 2000-01-01", "01 02:00 a missed 1, last 01 02:00: it is still run",
-			"01 03:00 a missed 1, last 01 03:00: it is still run", "01 03:30 end a after 2h30m0s",
-			"01 04:00 begin a of 2000-01-01", "01 05:00 a missed 1, last 01 05:00: it is still run",
+		d.check(t, "01 01:00 begin a of 2000-01-01", "01 02:00 a missed 1, last 01 02:00: it is still running",
+			"01 03:00 a missed 1, last 01 03:00: it is still running", "01 03:30 end a after 2h30m0s",
+			"01 04:00 begin a of 2000-01-01", "01 05:00 a missed 1, last 01 05:00: it is still running",
 			"01 05:30 end a after 1h30m0s: context deadline exceeded")
 	})
 }
@@ -153,7 +153,8 @@ func TestARunThatWaitsMissesItsNextTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &diary{takes: map[string]time.Duration{"a": 30 * time.Hour}}
 		during(t, d.runner(coll("a", "0 1 1 * *"), coll("b", "02:00")), 32*time.Hour)
-		d.check(t, "01 01:00 begin a of 2000-01-01", "02 02:00 b missed 1, last 02 02:00: it still waits for other runs",
+		d.check(t, "01 01:00 begin a of 2000-01-01", "02 02:00 b missed 1, last 02 02:00: it is still queued behind "+
+			"other runs",
 			"02 07:00 end a after 30h0m0s", "02 07:00 begin b of 2000-01-01 late by 29h0m0s", "02 07:00 end b after 0s")
 	})
 }
@@ -180,7 +181,7 @@ func TestWhatHappenedWhileNobodyWasThere(t *testing.T) {
 					"weekly": {"2000-01-09", day(9), true}}[c.Code], nil
 			}
 			during(t, r, time.Hour)
-			want := []string{"11 12:00 daily missed 3, last 11 01:00: nobody was there to run it"}
+			want := []string{"11 12:00 daily missed 3, last 11 01:00: no scheduler was running"}
 			if catchUp {
 				want = append(want, "11 12:00 begin daily+half of 2000-01-11 late by 11h0m0s", "11 12:00 end daily+half after 0s")
 			} else {
@@ -202,7 +203,7 @@ func TestALoopNeedsSchedules(t *testing.T) {
 	}
 }
 
-// Times that passed between two looks are told, but for the last, which is run.
+// If several due times pass between two checks, the last one runs and the others are reported as missed.
 func TestAComputerThatSlept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &diary{}

@@ -16,40 +16,40 @@ import (
 //go:embed news27/*.yaml
 var files embed.FS
 
-// A Set is a number of collections that are run together.
+// A Set is a group of collections that are run together.
 type Set struct {
 	Name        string
-	Description string // in a line
+	Description string // one line
 }
 
-// All are the sets.
+// All returns the sets.
 func All() []Set {
 	return []Set{{"news27", "164 news sites and governments in 27 languages, 151 of which have a known address"}}
 }
 
-// Open opens the files of a set, one a collection, called by its code: zh.yaml.
+// Open returns the files of a set, one per collection, named by its code: zh.yaml.
 func Open(name string) (fs.FS, error) {
 	for _, s := range All() {
 		if s.Name == name {
 			return fs.Sub(files, name)
 		}
 	}
-	return nil, fmt.Errorf("%q is no set of collections: %w", name, fs.ErrNotExist)
+	return nil, fmt.Errorf("%q is not a set of collections: %w", name, fs.ErrNotExist)
 }
 
-// An Outcome is what became of a file.
+// An Outcome is the result of writing a file.
 type Outcome string
 
-// The outcomes.
+// Outcomes of Write.
 const (
 	Written     Outcome = "written"
-	Same        Outcome = "there already" // and the same
-	Edited      Outcome = "edited: left as it is"
+	Same        Outcome = "already present" // exists with the same content
+	Edited      Outcome = "edited: left unchanged"
 	Overwritten Outcome = "overwritten"
 )
 
-// Write writes a set's files to a folder, which it makes, and tells what became of each, in order of their names. A
-// file that is there and differs is left as it is, unless force is set.
+// Write writes a set's files to a folder, which it creates, and reports the outcome of each, in order of their names.
+// An existing file with other content is left unchanged unless force is set.
 func Write(set fs.FS, dir string, force bool, told func(name string, o Outcome)) error {
 	names, err := fs.Glob(set, "*.yaml")
 	if err != nil {

@@ -54,7 +54,7 @@ func TestTheNewsAreInEachLanguageOnce(t *testing.T) {
 	}
 }
 
-// A crawl must not leave its sites, and must not refuse what it begins with.
+// A crawl must stay on its sites, and must not refuse its seeds.
 func TestTheNewsStayInTheirSites(t *testing.T) {
 	_, all := news(t)
 	sites := 0
@@ -93,7 +93,7 @@ func TestTheNewsStayInTheirSites(t *testing.T) {
 	}
 }
 
-// The list has 164 sites: those without a place are told in the files.
+// The list has 164 sites; the files mention those without an address.
 func TestNoSiteOfTheListIsForgotten(t *testing.T) {
 	set, err := Open("news27")
 	if err != nil {

@@ -25,37 +25,37 @@ import (
 	"kumo/internal/content/hadoopconf"
 )
 
-// A State is how bad a finding is.
+// A State is the severity of a finding.
 type State int
 
-// The states.
+// States of findings.
 const (
 	Good    State = iota
-	Warning       // jobs run, but
+	Warning       // jobs run, with limitations
 	Failed        // jobs do not run
 )
 
-// A Finding is what came of looking at something.
+// A Finding is the result of one check.
 type Finding struct {
-	Subject string // was looked at, in a word or two
+	Subject string // the checked object, in a word or two
 	State   State
 	Detail  string
-	Advice  string // about it; "" where nothing is to be done
+	Advice  string // how to fix it; "" if nothing needs to be done
 }
 
-// A Config says what to look at.
+// A Config defines what is checked.
 type Config struct {
-	ConfDir   string // Hadoop's configuration; default by the environment
-	URL       string // the folder that a crawl is to have on HDFS; default hdfs:///user/NAME
-	Home      string // of Hadoop's commands, and
-	Streaming string // the jar, see hadoop.FindClient
-	Memory    int    // MiB that a task is to have; default the cluster's own
+	ConfDir   string // folder of Hadoop's configuration; default from the environment
+	URL       string // the crawl's folder on HDFS; default hdfs:///user/NAME
+	Home      string // installation of Hadoop's commands
+	Streaming string // path of the Streaming jar, see hadoop.FindClient
+	Memory    int    // MiB per task; default from the cluster's configuration
 	Queue     string
 	Job       bool     // run a small job, too
-	Task      []string // the arguments of this program that make it a task of that job, see hadoop.Config
+	Task      []string // arguments that make this program a task of that job, see hadoop.Config
 }
 
-// A visit is one look at everything.
+// A checker is one run of all checks.
 type checker struct {
 	Config
 	report func(Finding)
@@ -65,8 +65,8 @@ type checker struct {
 	web    *http.Client
 }
 
-// Check looks at everything, tells each finding, and returns the worst state. What depends on something that is missing
-// is not looked at.
+// Check runs all checks, reports each finding, and returns the worst state. Checks that depend on a missing part are
+// skipped.
 func Check(ctx context.Context, cfg Config, tell func(Finding)) State {
 	v := &checker{Config: cfg, report: tell, web: &http.Client{Timeout: 10 * time.Second}}
 	if !v.configuration() {
@@ -90,7 +90,7 @@ func (v *checker) add(what string, state State, do, format string, args ...any) 
 	v.report(Finding{Subject: what, State: state, Detail: fmt.Sprintf(format, args...), Advice: do})
 }
 
-// addError tells an error, with what can be done about it.
+// addError adds an error as a finding, with advice.
 func (v *checker) addError(what string, err error, do string) {
 	v.add(what, Failed, cmp.Or(advice.Of(err), do), "%v", err)
 }
@@ -99,30 +99,32 @@ func (v *checker) configuration() bool {
 	const what = "configuration"
 	dir := cmp.Or(v.ConfDir, hadoopconf.Dir())
 	if dir == "" {
-		v.add(what, Failed, "copy the folder etc/hadoop from a machine of the cluster, and name it by HADOOP_CONF_DIR",
+		v.add(what, Failed, "copy the folder etc/hadoop from a machine of the cluster, and set HADOOP_CONF_DIR to it",
 			"%v", hadoopconf.ErrNotFound)
 		return false
 	}
 	var err error
 	if v.conf, err = hadoopconf.Load(dir); err != nil {
-		v.addError(what, err, "copy the folder etc/hadoop from a machine of the cluster, and name it by HADOOP_CONF_DIR")
+		v.addError(what, err, "copy the folder etc/hadoop from a machine of the cluster, and set HADOOP_CONF_DIR to it")
 		return false
 	}
 	v.add(what, Good, "", "%s; file system %s", dir, cmp.Or(v.conf.Get("fs.defaultFS"), "not named"))
 	if name := v.conf.Get("mapreduce.framework.name"); name != "yarn" {
-		v.add(what, Failed, "set mapreduce.framework.name to yarn in mapred-site.xml, or take that file from the cluster",
-			"mapreduce.framework.name is %q: jobs would run on this machine alone", cmp.Or(name, "local"))
+		v.add(what, Failed, "set mapreduce.framework.name to yarn in mapred-site.xml, or copy that file from the "+
+			"cluster",
+			"mapreduce.framework.name is %q: jobs would run only on this machine", cmp.Or(name, "local"))
 	}
 	if v.conf.Secure() {
 		v.add("Kerberos", Warning,
-			"give KRB5_CLIENT_KTNAME and /etc/krb5.conf on all nodes, the keytab readable by who runs the tasks",
-			"the cluster asks for it: tasks write to HDFS themselves, with a keytab of their node and not with "+
+			"provide KRB5_CLIENT_KTNAME and /etc/krb5.conf on all nodes, with a keytab readable by the user of the "+
+				"tasks",
+			"required by the cluster: tasks write to HDFS directly, with a keytab of their node instead of "+
 				"Hadoop's tokens")
 	}
 	return true
 }
 
-// commands looks at what is on this machine.
+// commands checks the commands on this machine.
 func (v *checker) commands(ctx context.Context) bool {
 	javaIs := v.java(ctx)
 	client, err := hadoop.FindClient(v.conf, v.Home, v.Streaming)
@@ -139,7 +141,7 @@ func (v *checker) commands(ctx context.Context) bool {
 	v.add("client", Good, "", "Hadoop %s", version)
 	switch jar := filepath.Base(client.Streaming); {
 	case !strings.Contains(jar, version) && jar != "hadoop-streaming.jar":
-		v.add("streaming", Warning, "name the jar that belongs to the client", "%s is not of Hadoop %s",
+		v.add("streaming", Warning, "set the jar that belongs to the client", "%s does not belong to Hadoop %s",
 			client.Streaming, version)
 	default:
 		v.add("streaming", Good, "", "%s", client.Streaming)
@@ -158,23 +160,24 @@ func (v *checker) java(ctx context.Context) bool {
 	}
 	out, err := exec.CommandContext(ctx, name, "-version").CombinedOutput()
 	if err != nil {
-		v.addError("Java", err, "install a JDK or JRE, 8 or later, and set JAVA_HOME where it is not on PATH")
+		v.addError("Java", err, "install a JDK or JRE, 8 or later, and set JAVA_HOME if it is not on PATH")
 		return false
 	}
 	m := javaVersion.FindSubmatch(out)
 	if m == nil {
-		v.add("Java", Warning, "", "what %s says is no version: %.100q", name, out)
+		v.add("Java", Warning, "", "unexpected version output of %s: %.100q", name, out)
 		return true
 	}
 	if n, _ := strconv.Atoi(string(m[1])); n < minJava {
-		v.add("Java", Failed, "install a JDK or JRE, 8 or later", "%s is of version %d", name, n)
+		v.add("Java", Failed, "install a JDK or JRE, 8 or later", "%s has version %d", name, n)
 		return false
 	}
 	v.add("Java", Good, "", "%s", strings.TrimSpace(strings.SplitN(string(out), "\n", 2)[0]))
 	return true
 }
 
-// fileSystem writes a file on HDFS, reads, renames and removes it: that takes NameNode, DataNodes, and permissions.
+// fileSystem writes a file to HDFS, reads it, renames it and removes it. This needs the NameNode, DataNodes and
+// permissions.
 func (v *checker) fileSystem(ctx context.Context) *hdfs.Place {
 	const what = "HDFS"
 	url := cmp.Or(v.URL, "hdfs:///user/"+hadoopconf.User())
@@ -189,16 +192,16 @@ func (v *checker) fileSystem(ctx context.Context) *hdfs.Place {
 		total, left, err = p.Room(ctx)
 	}
 	if err != nil {
-		v.addError(what, err, "hdfs dfsadmin -report says which DataNodes are alive; their ports have to be "+
+		v.addError(what, err, "hdfs dfsadmin -report lists the DataNodes that are alive; their ports must be "+
 			"reachable from here")
-		_ = p.Close() // it does not work
+		_ = p.Close() // HDFS does not work anyway
 		return nil
 	}
 	state, do := Good, ""
 	if left < total/20 {
-		state, do = Warning, "make room or add DataNodes"
+		state, do = Warning, "free space or add DataNodes"
 	}
-	v.add(what, state, do, "%s can be written and read by %s; %d of %d GB are free", p.URL(), p.User(), left/1e9,
+	v.add(what, state, do, "%s is writable and readable by %s; %d of %d GB are free", p.URL(), p.User(), left/1e9,
 		total/1e9)
 	return p
 }
@@ -214,12 +217,12 @@ func try(ctx context.Context, p *hdfs.Place) error {
 	}
 	got, err := place.ReadFile(ctx, p, dir+"/b")
 	if err == nil && string(got) != text {
-		err = fmt.Errorf("%s: a file came back as another", p.URL())
+		err = fmt.Errorf("%s: a file was read back with different content", p.URL())
 	}
 	return errors.Join(err, p.Remove(ctx, dir))
 }
 
-// history looks for the server that knows jobs which have ended.
+// history checks the JobHistoryServer, which knows completed jobs.
 func (v *checker) history(ctx context.Context) {
 	const what = "history"
 	address := v.conf.Get("mapreduce.jobhistory.webapp.address")
@@ -231,8 +234,8 @@ func (v *checker) history(ctx context.Context) {
 	}
 	if strings.HasPrefix(address, "0.0.0.0") {
 		v.add(what, Warning, "set mapreduce.jobhistory.address in mapred-site.xml",
-			"nobody says where the JobHistoryServer is: a job that ends while no kumo waits for it cannot be "+
-				"taken over, and is run again")
+			"no JobHistoryServer is configured: a job that ends while kumo is not running cannot be "+
+				"taken over, and runs again")
 		return
 	}
 	var info struct {
@@ -247,8 +250,8 @@ func (v *checker) history(ctx context.Context) {
 	v.add(what, Good, "", "%s", address)
 }
 
-// job runs a small job, which shows what nobody can be asked: whether tasks start, Java and shuffle work on the nodes,
-// and this program runs there.
+// job runs a small job. It shows whether tasks start, whether Java and the shuffle work on the nodes, and whether this
+// program runs there.
 func (v *checker) job(ctx context.Context, p *hdfs.Place) {
 	const what, records = "a job", 1000
 	dir := fmt.Sprintf("_kumo/doctor-%08x", rand.Uint32())
@@ -273,19 +276,19 @@ func (v *checker) job(ctx context.Context, p *hdfs.Place) {
 	}
 	begin := time.Now()
 	conf := &batch.Conf{Job: jobName}
-	job, _ := Job(conf, p) // it is that
+	job, _ := Job(conf, p) // the Conf is valid
 	result, err := runner.Run(ctx, batch.Run{Job: job, Conf: conf, Inputs: []string{dir + "/in"}, Output: dir + "/out",
 		Reducers: 2})
 	took := time.Since(begin).Round(time.Second)
 	switch {
 	case err != nil:
-		v.addError(what, err, "the containers' logs say more: the ResourceManager's pages, or yarn logs -applicationId")
+		v.addError(what, err, "see the containers' logs: the ResourceManager's web pages, or yarn logs -applicationId")
 	case result.Counters.Get("doctor", "in") != records || result.Counters.Get("doctor", "out") != records:
-		v.add(what, Failed, "", "of %d records %d were mapped and %d reduced", records, result.Counters.Get("doctor",
+		v.add(what, Failed, "", "of %d records, %d were mapped and %d reduced", records, result.Counters.Get("doctor",
 			"in"),
 			result.Counters.Get("doctor", "out"))
 	case result.Failed > 0:
-		v.add(what, Warning, "look for the failed attempts in the ResourceManager's pages",
+		v.add(what, Warning, "look for the failed attempts in the ResourceManager's web pages",
 			"it took %v, and %d attempts failed", took, result.Failed)
 	default:
 		v.add(what, Good, "", "with 2 reducers it took %v", took)
@@ -294,10 +297,10 @@ func (v *checker) job(ctx context.Context, p *hdfs.Place) {
 
 const jobName = "doctor"
 
-// Job is the small job, for its tasks.
+// Job returns the small job, for its tasks.
 func Job(c *batch.Conf, _ place.Place) (*batch.Job, error) {
 	if c.Job != jobName {
-		return nil, fmt.Errorf("there is no job %q", c.Job)
+		return nil, fmt.Errorf("unknown job %q", c.Job)
 	}
 	return &batch.Job{Name: jobName,
 		Map: func(_ context.Context, t *batch.Task, r batch.Record, emit batch.Emit) error {

@@ -16,7 +16,7 @@ import (
 	"kumo/internal/content/hadoopconf/hadooptest"
 )
 
-// The test's own binary is what is shipped with the job.
+// The test's own binary is shipped with the job.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 4 && os.Args[1] == "task" {
 		pipes := hadoop.Pipes{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
@@ -32,7 +32,7 @@ type findings []Finding
 
 func (all *findings) tell(f Finding) { *all = append(*all, f) }
 
-// of is what was found of something, the worst if there is more than one.
+// of returns the finding on a subject, the worst if there are several.
 func (all findings) of(what string) (worst Finding, found bool) {
 	for _, f := range all {
 		if f.Subject == what && (!found || f.State > worst.State) {
@@ -78,7 +78,7 @@ func TestWithoutConfiguration(t *testing.T) {
 	all.check(t, "configuration", Failed, "no configuration of Hadoop")
 }
 
-// A cluster that is not there: each thing is told of, with what to do.
+// Each missing part of a cluster is reported, with advice.
 func TestNothingAnswers(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "core-site.xml"), map[string]string{"fs.defaultFS": "hdfs://127.0.0.1:9"})
@@ -135,11 +135,11 @@ func TestWhatTheResourceManagerTells(t *testing.T) {
 		"an unhealthy node": {info, nodes(running(8192),
 			`{"id":"sick:1","state":"UNHEALTHY","healthReport":"1/1 local-dirs are bad"}`), 0, "nodes",
 			"local-dirs are bad", Warning},
-		"it stands by": {`{"clusterInfo":{"state":"STARTED","haState":"STANDBY"}}`, "", 0, "YARN",
+		"it is in standby": {`{"clusterInfo":{"state":"STARTED","haState":"STANDBY"}}`, "", 0, "YARN",
 			"no ResourceManager answers", Failed},
 		"it starts":      {`{"clusterInfo":{"state":"INITED"}}`, "", 0, "YARN", "INITED", Failed},
 		"another server": {`<html>`, "", 0, "YARN", "invalid character", Failed},
-		"a login":        {"", "", 0, "YARN", "without a login", Warning},
+		"a login":        {"", "", 0, "YARN", "requires a login", Warning},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -13,7 +13,7 @@ import (
 	"kumo/internal/content/hadoopconf"
 )
 
-// A node is a NodeManager, as the ResourceManager tells of it.
+// A node is a NodeManager as the ResourceManager reports it.
 type node struct {
 	ID           string `json:"id"`
 	State        string `json:"state"`
@@ -26,14 +26,14 @@ type node struct {
 
 func (n node) memory() int { return n.UsedMemory + n.FreeMemory }
 
-// yarn looks at the ResourceManager and its nodes. It is asked for their web services, which clusters may hide: then
-// nothing is known, and jobs may run all the same.
+// yarn checks the ResourceManager and its nodes through their web services. Some clusters hide these: then the state is
+// unknown, and jobs may still run.
 func (v *checker) yarn(ctx context.Context) (running bool) {
 	const what = "YARN"
 	addresses, tls := v.conf.ResourceManagers()
 	if len(addresses) == 0 {
-		v.add(what, Failed, "set yarn.resourcemanager.hostname in yarn-site.xml, or take that file from the cluster",
-			"nobody says where the ResourceManager is")
+		v.add(what, Failed, "set yarn.resourcemanager.hostname in yarn-site.xml, or copy that file from the cluster",
+			"no ResourceManager is configured")
 		return false
 	}
 	scheme := "http://"
@@ -56,15 +56,15 @@ func (v *checker) yarn(ctx context.Context) (running bool) {
 		}
 		failed = append(failed, err.Error())
 	}
-	v.add(what, Failed, "is that where the ResourceManager is, and does it run? yarn rmadmin -getAllServiceState "+
-		"says in clusters of several",
+	v.add(what, Failed, "check the address, and whether it is running; with several ResourceManagers, "+
+		"yarn rmadmin -getAllServiceState shows the active one",
 		"no ResourceManager answers at %s: %s", strings.Join(addresses, ", "), strings.Join(failed, "; "))
 	return false
 }
 
 var (
-	errStandby = errors.New("it stands by")
-	errHidden  = errors.New("it tells nothing without a login")
+	errStandby = errors.New("it is in standby")
+	errHidden  = errors.New("it requires a login")
 )
 
 func (v *checker) resourceManager(ctx context.Context, url string) (version string, err error) {
@@ -88,7 +88,7 @@ func (v *checker) resourceManager(ctx context.Context, url string) (version stri
 	}
 }
 
-// Subject Hadoop takes where nothing is set, MiB.
+// Hadoop's defaults, in MiB.
 const (
 	defaultTaskMemory   = 1024
 	defaultMasterMemory = 1536
@@ -101,7 +101,7 @@ func memoryOf(conf hadoopconf.Conf, name string, fallback int) int {
 	return fallback
 }
 
-// nodes looks whether there is room for an application master and tasks.
+// nodes checks whether there is room for an application master and tasks.
 func (v *checker) nodes(ctx context.Context, url string) (running bool) {
 	const what = "nodes"
 	var all struct {
@@ -117,7 +117,7 @@ func (v *checker) nodes(ctx context.Context, url string) (running bool) {
 	for _, n := range all.Nodes.Node {
 		if n.State != "RUNNING" {
 			if n.State == "UNHEALTHY" || n.State == "LOST" {
-				v.add(what, Warning, "its NodeManager's log says more; a disk that is nearly full is the usual cause",
+				v.add(what, Warning, "see its NodeManager's log; the usual cause is a nearly full disk",
 					"%s is %s: %s", n.ID, strings.ToLower(n.State), strings.TrimSpace(n.HealthReport))
 			}
 			continue
@@ -141,27 +141,27 @@ func (v *checker) nodes(ctx context.Context, url string) (running bool) {
 		return false
 	case largest < task:
 		v.add(what, Failed, "give nodes more (yarn.nodemanager.resource.memory-mb), or tasks less",
-			"%s, and no node has more than %d", says, largest)
+			"%s, and no node has more than %d MiB", says, largest)
 		return false
 	case largest < master:
-		v.add(what, Failed, "give nodes more (yarn.nodemanager.resource.memory-mb), or set "+
-			"yarn.app.mapreduce.am.resource.mb lower",
-			"%s, and no node has more than %d", says, largest)
+		v.add(what, Failed, "give nodes more (yarn.nodemanager.resource.memory-mb), or lower "+
+			"yarn.app.mapreduce.am.resource.mb",
+			"%s, and no node has more than %d MiB", says, largest)
 		return false
 	case memory < master+task || cores < 2:
 		v.add(what, Failed, "add nodes, or give them more (yarn.nodemanager.resource.memory-mb and cpu-vcores)",
-			"%s: both do not run at once", says)
+			"%s: not enough for both at once", says)
 		return false
 	}
 	v.add(what, Good, "", "%s", says)
 	if task < defaultTaskMemory/2 {
 		v.add(what, Warning, "set mapreduce.map.memory.mb and mapreduce.reduce.memory.mb to 1024",
-			"a task has %d MiB, which it shares with a JVM: a page of many MB needs more", task)
+			"a task has %d MiB, shared with a JVM: pages of many MB need more", task)
 	}
 	return true
 }
 
-// query asks a web service of Hadoop.
+// query queries a web service of Hadoop.
 func (v *checker) query(ctx context.Context, url string, answer any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"kumo/internal/batch/collection"
 )
 
-// Run prints the results of a day that was run in a place. Name is the place as the user wrote it.
+// Run prints the results of a day's run. name is the storage location as typed by the user.
 func Run(ctx context.Context, w io.Writer, at place.Place, name, date string, all []*collection.Collection) error {
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(tab, "%s\tpages\tapart\tunchanged\tbytes\trounds\tidle\n", date)
@@ -52,11 +52,11 @@ func Run(ctx context.Context, w io.Writer, at place.Place, name, date string, al
 		for _, kind := range slices.Sorted(maps.Keys(failed)) {
 			n := stats.Grouped(failed[kind])
 			if kind == string(page.NoRobots) {
-				kind = "robots.txt not had"
+				kind = "robots.txt not available"
 			}
 			kinds = append(kinds, kind+" "+n)
 		}
-		fmt.Fprintf(w, "URLs without an answer: %s. Why one has none: kumo batch show %s COLLECTION %s URL\n",
+		fmt.Fprintf(w, "URLs without an answer: %s. For the reason, run kumo batch show %s COLLECTION %s URL\n",
 			strings.Join(kinds, ", "), name, date)
 	}
 	return nil
@@ -73,7 +73,7 @@ func reportFields(ctx context.Context, w io.Writer, at place.Place, all []*colle
 			continue
 		}
 		day := stats.Report{Fields: r.Day}
-		for i := range day.Fields { // whether one is gone the days before it tell, too
+		for i := range day.Fields { // earlier days are needed to detect a field that disappeared
 			one := &day.Fields[i]
 			for k := range one.Fields {
 				one.Fields[k].Changed = false

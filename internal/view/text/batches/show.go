@@ -17,18 +17,18 @@ import (
 	"kumo/internal/view/text"
 )
 
-// A Show selects what is printed of collections, days and URLs.
+// A Show selects what is printed.
 type Show struct {
 	JSON          bool
-	Terminal      bool   // make control characters visible
-	Other         bool   // of a day: pages in other languages
-	Find          string // of a day: only pages that contain it
-	Limit, Offset int    // of a day: pages to list (0: all), and to skip
+	Terminal      bool   // escape control characters
+	Other         bool   // for a day: pages in other languages
+	Find          string // for a day: only pages with this text
+	Limit, Offset int    // for a day: pages to list (0: all), and to skip
 
-	XML, Text, Headers, Body bool // of a URL: only this part
+	XML, Text, Headers, Body bool // for a URL: only this part
 }
 
-// Collections lists collections. Damaged ones are listed, and are an error.
+// Collections lists collections. Damaged ones are listed, and also returned as an error.
 func (o *Show) Collections(ctx context.Context, w io.Writer, all []*inspect.Collection) (failed error) {
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	if !o.JSON {
@@ -66,7 +66,7 @@ type dayLine struct {
 	Bytes  map[string]int64 `json:"bytes"`
 }
 
-// Days lists the days of a collection. Damaged ones are listed, and are an error.
+// Days lists the days of a collection. Damaged ones are listed, and also returned as an error.
 func (o *Show) Days(ctx context.Context, w io.Writer, c *inspect.Collection) (failed error) {
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	if !o.JSON {
@@ -119,7 +119,7 @@ func (o *Show) Pages(ctx context.Context, w, errs io.Writer, c *inspect.Collecti
 		return fmt.Errorf("%s of %s: %w: %s", d.Date, c.Code, batch.ErrNothingFetched, d.State.Nothing)
 	}
 	if d.Counts == nil {
-		return fmt.Errorf("%s of %s is not done (%s): its pages are listed when it is", d.Date, c.Code,
+		return fmt.Errorf("%s of %s is not done (%s): its pages can be listed when it is", d.Date, c.Code,
 			inspect.StateOf(d.State))
 	}
 	q := inspect.Query{Other: o.Other, Find: o.Find, Offset: o.Offset, Limit: o.Limit + 1}
@@ -129,13 +129,13 @@ func (o *Show) Pages(ctx context.Context, w, errs io.Writer, c *inspect.Collecti
 	n := 0
 	for e, err := range c.Records(ctx, d.Date, q) {
 		if errors.Is(err, fs.ErrNotExist) {
-			break // a day without pages of that kind
+			break // the day has no such pages
 		}
 		if err != nil {
 			return err
 		}
 		if n == o.Limit && o.Limit > 0 {
-			fmt.Fprintf(errs, "there are more: --offset %d\n", o.Offset+n)
+			fmt.Fprintf(errs, "more pages: --offset %d\n", o.Offset+n)
 			return nil
 		}
 		n++

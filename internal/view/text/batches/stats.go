@@ -18,7 +18,7 @@ import (
 	"kumo/internal/view/chart"
 )
 
-// Stats prints tables of what collections came to. With days it lists each day of each collection.
+// Stats prints statistics of collections; with days, also of each day of each collection.
 func Stats(w io.Writer, t *inspect.Table, days bool) error {
 	const counts = "\tpages\tsites\tbytes\tapart\tunchanged\terrors\tfailed\t"
 	cells := func(r *inspect.Row) string {
@@ -131,12 +131,12 @@ func StatsCSV(w io.Writer, t *inspect.Table) error {
 	return out.Error()
 }
 
-// Growth draws the pages and bytes of each collection by the end of each day, as SVG.
+// Growth draws the cumulative pages and bytes of each collection by day, as SVG.
 func Growth(t *inspect.Table) []byte {
 	c := chart.Chart{Title: "Growth of the collections, " + stats.Count(t.All.Days, "days")}
 	for _, r := range t.ByDate() {
 		day, err := time.Parse(time.DateOnly, r.Date)
-		if err == nil { // as of every date that was checked
+		if err == nil { // every date was validated
 			c.Days = append(c.Days, day)
 		}
 	}
@@ -160,6 +160,6 @@ func Growth(t *inspect.Table) []byte {
 	}
 	c.Panels = []chart.Panel{inPages, inBytes}
 	var b strings.Builder
-	_ = c.SVG(&b) // a Builder takes all
+	_ = c.SVG(&b) // a Builder never fails
 	return []byte(b.String())
 }

@@ -33,7 +33,7 @@ func (o *Show) URL(ctx context.Context, w io.Writer, c *inspect.Collection, date
 	found, err := c.Find(ctx, date, url)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%s was not asked for on %s%s", url, date, whyNotRequested(ctx, c, date, url))
+		return fmt.Errorf("%s was not requested on %s%s", url, date, whyNotRequested(ctx, c, date, url))
 	case err != nil:
 		return err
 	case found.Trouble != nil && (o.Headers || o.Body):
@@ -75,8 +75,9 @@ func otherDays(ctx context.Context, c *inspect.Collection, url string) (days []s
 	return days
 }
 
-// whyNotRequested returns on which other days a URL was requested, and why it may not have been on this one: the rule that
-// refuses it or, if none does, how many links each rule refused that day. URLs of refused links are not recorded.
+// whyNotRequested returns the other days on which a URL was requested, and possible reasons why it was not on this day:
+// the rule that refuses it or, if none does, how many links each rule refused that day. URLs of refused links are not
+// recorded.
 func whyNotRequested(ctx context.Context, c *inspect.Collection, date, url string) string {
 	days, words := otherDays(ctx, c, url), ", nor on any other day"
 	if len(days) > 0 {
@@ -84,7 +85,7 @@ func whyNotRequested(ctx context.Context, c *inspect.Collection, date, url strin
 	}
 	d, err := c.Day(ctx, date)
 	if err != nil {
-		return words // the day is being read anyway: its own error is shown
+		return words // the day's own error is shown
 	}
 	counts := refusedLinks(d)
 	v, err := c.Refused(ctx, d, url)
@@ -94,21 +95,21 @@ func whyNotRequested(ctx context.Context, c *inspect.Collection, date, url strin
 	case errors.Is(err, fs.ErrNotExist):
 		return words
 	case err != nil:
-		return fmt.Sprintf("%s; its rules cannot be read: %v", words, err)
+		return fmt.Sprintf("%s; the day's rules cannot be read: %v", words, err)
 	case v.Refused():
 		return fmt.Sprintf("%s; the rule %s refuses it: %s", words, v.Rule, v.Why)
 	}
-	words += "; no rule refuses the URL itself: no page of that day links to it"
+	words += "; no rule refuses the URL: no page of that day links to it"
 	if len(days) > 0 {
 		words += ", or it was not due again"
 	}
 	if counts != "" {
-		words += ", or only links that were refused: " + counts
+		words += ", or only refused links: " + counts
 	}
 	return words
 }
 
-// refusedLinks counts the refused links of a day, by rule.
+// refusedLinks returns the numbers of a day's refused links, by rule.
 func refusedLinks(d *inspect.Day) string {
 	refused := d.State.RefusedLinks()
 	var parts []string
@@ -127,7 +128,7 @@ type urlView struct {
 	date    string
 }
 
-// write writes text that comes from the network.
+// write writes text from the network.
 func (v *urlView) write(part []byte) error {
 	if v.visible {
 		part = []byte(inspect.Visible(strings.ReplaceAll(string(part), "\r\n", "\n")))
@@ -139,7 +140,7 @@ func (v *urlView) write(part []byte) error {
 	return err
 }
 
-// record is the XML record, that of an earlier day where the page is unchanged.
+// record returns the XML record; for an unchanged page, that of an earlier day.
 func (v *urlView) record(ctx context.Context) (*inspect.Page, error) {
 	if v.Page != nil {
 		return v.Page, nil
@@ -151,7 +152,7 @@ func (v *urlView) record(ctx context.Context) (*inspect.Page, error) {
 	return pg, err
 }
 
-// answer is the document's answer.
+// answer returns the document's answer.
 func (v *urlView) answer() (*page.Response, error) {
 	if v.Document == nil {
 		return nil, fmt.Errorf("%s of %s is not merged yet", v.date, v.c.Code)
@@ -171,7 +172,7 @@ func (v *urlView) headers() error {
 	return errors.Join(v.write(resp.RequestRaw), v.write(resp.Raw[:resp.HeadLen]))
 }
 
-// maxBody is how much of a body is decoded to be shown.
+// maxBody limits the decoded size of a displayed body.
 const maxBody = 256 << 20
 
 func (v *urlView) body() error {
@@ -195,7 +196,7 @@ type urlLine struct {
 	Time     time.Time    `json:"time,omitzero"`
 	Type     string       `json:"type,omitempty"`
 	Entry    *batch.Entry `json:"record,omitempty"`
-	Other    bool         `json:"other,omitempty"` // the record is among those in other languages
+	Other    bool         `json:"other,omitempty"` // the record is in the files for other languages
 	Headline string       `json:"headline,omitempty"`
 	Text     string       `json:"text,omitempty"`
 }
@@ -212,7 +213,7 @@ func (v *urlView) json() error {
 	return text.JSON(v.w, l)
 }
 
-// all shows everything in a few lines, with the main text below them.
+// all prints everything in a few lines, followed by the main text.
 func (v *urlView) all() error {
 	tab := tabwriter.NewWriter(v.w, 0, 0, 2, ' ', 0)
 	row := func(name, value string) {
@@ -224,7 +225,7 @@ func (v *urlView) all() error {
 	row("became", v.Outcome())
 	if d := v.Document; d != nil {
 		row("fetched", text.Time(d.Time)+", in "+d.Took.Round(time.Millisecond).String())
-		row("from", cmp.Or(d.From, map[bool]string{true: "a seed", false: "what was known of earlier days"}[d.Seed]))
+		row("from", cmp.Or(d.From, map[bool]string{true: "a seed", false: "the known URLs of earlier days"}[d.Seed]))
 		row("depth", fmt.Sprint(d.Depth))
 		row("type", d.Type)
 		if d.Status != 0 {

@@ -9,34 +9,35 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// addBatches adds the tools for batch crawls: places with collections, of which each has days.
+// addBatches adds the tools for batch crawls, whose storage locations have collections with days.
 func (s *server) addBatches(srv *mcp.Server) {
 	add(srv, "collections", "List the collections of batch crawls, which are sets of sites, often of one language, with "+
-		"their days. Without a name, where there are several places of batch crawls: list these.", s.collections)
-	add(srv, "days", "Say what days of collections came to, the newest first: pages, sites, what was unchanged, "+
-		"languages. With a collection and a day: that day whole, with what was counted, its jobs and files.", s.days)
-	add(srv, "records", "List the pages that a day of a collection has found new or changed, in the order of URLs, with "+
+		"their days. Without a name, if there are several batch crawls: list these.", s.collections)
+	add(srv, "days", "Show the results of days of collections, newest first: numbers of pages and sites, unchanged "+
+		"pages, languages. With a collection and a day: everything about that day, with its counters, jobs and "+
+		"files.", s.days)
+	add(srv, "records", "List the pages that were new or changed on a day of a collection, sorted by URL, with "+
 		"language, encoding and headline.", s.records)
-	add(srv, "search_records", "Find pages of batch crawls by words, in all days or some, the newest day first. A "+
-		"bounded part is gone through; the answer says in \"cut\" if the search ended early: then ask again with "+
-		"\"next\" as cursor. A collection and a day make it faster.", s.searchRecords)
-	add(srv, "read_record", "Read a page of a day of a batch crawl: as Markdown, as plain text or XML as the day's "+
-		"record has it, or the header fields of its answer. Of a page that was unchanged that day the text is that of "+
-		"the day that has it. Long ones are given in parts.", s.readRecord)
+	add(srv, "search_records", "Search the pages of batch crawls by words, on all days or some, newest day first. "+
+		"Each call scans a limited part; if the answer has \"cut\", the search ended early: repeat it with "+
+		"\"next\" as cursor. Specifying a collection and a day is faster.", s.searchRecords)
+	add(srv, "read_record", "Read a page of a day of a batch crawl: as Markdown, as plain text or XML from the day's "+
+		"record, or the header fields of its answer. For a page that was unchanged on that day, the text comes from "+
+		"an earlier day. Long texts are returned in parts.", s.readRecord)
 }
 
-// Parts of questions.
+// Arguments of tools.
 type (
 	ofBatch struct {
-		Batch string `json:"batch,omitempty" jsonschema:"the place of batch crawls, as collections names it; not needed where there is one"`
+		Batch string `json:"batch,omitempty" jsonschema:"the name of the batch crawls, as listed by collections; not needed if there is only one"`
 	}
 	ofDay struct {
 		ofBatch
-		Collection string `json:"collection" jsonschema:"the collection's code or directory, as collections lists it"`
-		Day        string `json:"day,omitempty" jsonschema:"a day, 2026-11-26; the last one unless given"`
+		Collection string `json:"collection" jsonschema:"the collection's code or directory, as listed by collections"`
+		Day        string `json:"day,omitempty" jsonschema:"a day, 2026-11-26; default: the last one"`
 	}
 	language struct {
-		Other bool `json:"other,omitempty" jsonschema:"only pages in other languages, which are kept apart"`
+		Other bool `json:"other,omitempty" jsonschema:"only pages in other languages, which are stored separately"`
 	}
 )
 
@@ -46,18 +47,18 @@ func (l language) in(q query) {
 	}
 }
 
-// queryBatch asks something of a place of batch crawls.
+// queryBatch queries a storage location of batch crawls.
 func (s *server) queryBatch(ctx context.Context, of ofBatch, path string, q query) (map[string]any, error) {
-	return s.queryNamed(ctx, "batches", "place of batch crawls", of.Batch, path, q)
+	return s.queryNamed(ctx, "batches", "batch crawl", of.Batch, path, q)
 }
 
-// queryDay asks something of a day.
+// queryDay queries a day.
 func (s *server) queryDay(ctx context.Context, of ofDay, path string, q query) (map[string]any, error) {
 	if q.err != nil {
 		return nil, q.err
 	}
 	if of.Collection == "" {
-		return nil, errors.New("which collection? collections lists all")
+		return nil, errors.New("give a collection; the tool collections lists all")
 	}
 	at := "/collections/" + url.PathEscape(of.Collection) + "/days/" + url.PathEscape(cmp.Or(of.Day, "last"))
 	return s.queryBatch(ctx, of.ofBatch, at+path, q)
@@ -66,7 +67,7 @@ func (s *server) queryDay(ctx context.Context, of ofDay, path string, q query) (
 type collectionsIn struct {
 	ofBatch
 	limited
-	After string `json:"after,omitempty" jsonschema:"go on: next of the answer before"`
+	After string `json:"after,omitempty" jsonschema:"to continue: next of the previous answer"`
 }
 
 func (s *server) collections(ctx context.Context, in collectionsIn) (*mcp.CallToolResult, error) {
@@ -84,9 +85,9 @@ func (s *server) collections(ctx context.Context, in collectionsIn) (*mcp.CallTo
 type daysIn struct {
 	ofBatch
 	limited
-	Collection string `json:"collection,omitempty" jsonschema:"only of the collection with this code or directory"`
-	Day        string `json:"day,omitempty" jsonschema:"with a collection: this day whole, 2026-11-26 or last"`
-	After      string `json:"after,omitempty" jsonschema:"go on: next of the answer before"`
+	Collection string `json:"collection,omitempty" jsonschema:"only the collection with this code or directory"`
+	Day        string `json:"day,omitempty" jsonschema:"with a collection: everything about this day, 2026-11-26 or last"`
+	After      string `json:"after,omitempty" jsonschema:"to continue: next of the previous answer"`
 }
 
 func (s *server) days(ctx context.Context, in daysIn) (*mcp.CallToolResult, error) {
@@ -101,7 +102,7 @@ type recordsIn struct {
 	ofDay
 	limited
 	language
-	Cursor string `json:"cursor,omitempty" jsonschema:"go on: next of the answer before"`
+	Cursor string `json:"cursor,omitempty" jsonschema:"to continue: next of the previous answer"`
 }
 
 func (s *server) records(ctx context.Context, in recordsIn) (*mcp.CallToolResult, error) {
@@ -114,10 +115,10 @@ type searchRecordsIn struct {
 	ofBatch
 	limited
 	language
-	Words      string `json:"words" jsonschema:"words that all have to be in URL, headline or text, in whatever case"`
-	Collection string `json:"collection,omitempty" jsonschema:"only of the collection with this code or directory"`
-	Day        string `json:"day,omitempty" jsonschema:"only of this day, 2026-11-26, or of this month or year"`
-	Cursor     string `json:"cursor,omitempty" jsonschema:"go on: next of the answer before"`
+	Words      string `json:"words" jsonschema:"words that must all occur in URL, headline or text, ignoring case"`
+	Collection string `json:"collection,omitempty" jsonschema:"only the collection with this code or directory"`
+	Day        string `json:"day,omitempty" jsonschema:"only this day, 2026-11-26, or this month or year"`
+	Cursor     string `json:"cursor,omitempty" jsonschema:"to continue: next of the previous answer"`
 }
 
 func (s *server) searchRecords(ctx context.Context, in searchRecordsIn) (*mcp.CallToolResult, error) {
@@ -134,12 +135,13 @@ type readRecordIn struct {
 	ofDay
 	part
 	URL string `json:"url" jsonschema:"the page's URL"`
-	As  string `json:"as,omitempty" jsonschema:"markdown unless given; text; xml: the record; or headers: the answer's header fields"`
+	As  string `json:"as,omitempty" jsonschema:"markdown (default); text; xml: the record; or headers: the answer's header fields"`
 }
 
 func (s *server) readRecord(ctx context.Context, in readRecordIn) (*mcp.CallToolResult, error) {
 	q := params("url", in.URL, "as", in.As)
 	in.in(q)
 	x, err := s.queryDay(ctx, in.ofDay, "/page", q)
-	return textResult(x, err, "\"became\" says what came of the URL, as=headers gives the header fields of its answer")
+	return textResult(x, err, "\"became\" is the outcome of the URL; as=headers returns the header fields of its "+
+		"answer")
 }

@@ -27,7 +27,7 @@ import (
 	"kumo/internal/view/web/ui"
 )
 
-// batchCrawled is a place with two days of a collection, on the second of which nothing had changed.
+// batchCrawled returns a storage location with two days of a collection. On the second, nothing had changed.
 func batchCrawled(t *testing.T, seed string) place.Place {
 	t.Helper()
 	p, err := file.Open(filepath.Join(t.TempDir(), "news"), vfs.OS)
@@ -53,7 +53,7 @@ func batchCrawled(t *testing.T, seed string) place.Place {
 	return p
 }
 
-// Batch crawls are asked as the REST is, here and on a server elsewhere.
+// The tools for batch crawls work like the REST API, in this process and with a remote server.
 func TestBatchTools(t *testing.T) {
 	t.Parallel()
 	s := site()
@@ -87,8 +87,8 @@ func TestBatchTools(t *testing.T) {
 	if _, x := ask(t, c, "collections", nil); len(x["batches"].([]any)) != 2 {
 		t.Errorf("places: %v", x)
 	}
-	for tool, want := range map[string]string{"days": "which place of batch crawls? there are news, news-2",
-		"stats": `"crawls":[]`, "search": "there is no crawl here"} {
+	for tool, want := range map[string]string{"days": "give a batch crawl: one of news, news-2",
+		"stats": `"crawls":[]`, "search": "there is no crawl"} {
 		if texts, _ := ask(t, c, tool, nil); !strings.Contains(strings.Join(texts, " "), want) {
 			t.Errorf("%s: %q", tool, texts)
 		}
@@ -128,7 +128,7 @@ func batchTools(t *testing.T, c *sdk.ClientSession, seed, name string) {
 	}
 	for as, want := range map[string]string{"": "Of green tea", "text": "Of green tea", "xml": "<page><url>",
 		"headers": "X-Hostile: a[U+202E]b\n"} {
-		in := with(args{"collection": "en", "url": seed + "/"}) // of the last day, on which it was unchanged
+		in := with(args{"collection": "en", "url": seed + "/"}) // on the last day, when it was unchanged
 		if as != "" {
 			in["as"] = as
 		}
@@ -142,14 +142,14 @@ func batchTools(t *testing.T, c *sdk.ClientSession, seed, name string) {
 		t.Errorf("what is gone: %q", texts)
 	}
 	for want, in := range map[string]args{
-		"no such day":              {"collection": "en", "day": "2026-01-01", "url": seed},
-		"no such collection":       {"collection": "../..", "url": seed},
-		"did not ask":              {"collection": "en", "url": seed + "/never"},
-		"is no URL":                {"collection": "en", "url": "file:///etc/passwd"},
-		"it is one of":             {"collection": "en", "url": seed + "/", "as": "../x"},
-		"offset is":                {"collection": "en", "url": seed + "/", "offset": 1 << 30},
-		"which collection":         {"collection": "", "url": seed},
-		"no place of batch crawls": {"batch": "none", "collection": "en", "url": seed},
+		"no such day":         {"collection": "en", "day": "2026-01-01", "url": seed},
+		"no such collection":  {"collection": "../..", "url": seed},
+		"did not request":     {"collection": "en", "url": seed + "/never"},
+		"is not a URL":        {"collection": "en", "url": "file:///etc/passwd"},
+		"expected one of":     {"collection": "en", "url": seed + "/", "as": "../x"},
+		"offset is":           {"collection": "en", "url": seed + "/", "offset": 1 << 30},
+		"give a collection":   {"collection": "", "url": seed},
+		"unknown batch crawl": {"batch": "none", "collection": "en", "url": seed},
 	} {
 		if in["batch"] == nil {
 			in = with(in)
@@ -160,7 +160,7 @@ func batchTools(t *testing.T, c *sdk.ClientSession, seed, name string) {
 	}
 }
 
-// Who asks for batch crawls does not wait for what does not say which crawls it has.
+// A query for batch crawls does not wait for the list of crawls.
 func TestNamesAreAskedForBesideEachOther(t *testing.T) {
 	asked, may := make(chan struct{}, 1), make(chan struct{})
 	rest := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -177,7 +177,8 @@ func TestNamesAreAskedForBesideEachOther(t *testing.T) {
 		done <- err
 	}()
 	<-asked
-	if _, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "collections"}); err != nil { // or it waits for ever
+	// it must not wait for the other list
+	if _, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "collections"}); err != nil {
 		t.Error(err)
 	}
 	close(may)

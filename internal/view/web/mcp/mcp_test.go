@@ -30,7 +30,7 @@ const (
 	nearly  = 900 << 10 // bytes of a huge page's main text
 )
 
-// site has a page for each kind of trouble.
+// site serves a page for each kind of problem.
 func site() *httptest.Server {
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -50,7 +50,7 @@ func site() *httptest.Server {
 	}))
 }
 
-// crawled has a site crawled into a folder, and serves its REST.
+// crawled crawls a site into a folder, and serves its REST API.
 func crawled(t *testing.T, name, seed string) *ui.Server {
 	t.Helper()
 	j := &job.Job{Dir: filepath.Join(t.TempDir(), name), Name: name, Seeds: []string{seed + "/"}, Scope: weburl.ScopeHost}
@@ -94,7 +94,7 @@ func within(t *testing.T, srv *sdk.Server) *sdk.ClientSession {
 
 type args = map[string]any
 
-// ask calls a tool, and gives its texts and what it says in a form.
+// ask calls a tool, and returns its texts and its structured content.
 func ask(t *testing.T, c *sdk.ClientSession, tool string, in args) (texts []string, x args) {
 	t.Helper()
 	res, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: tool, Arguments: in})
@@ -145,7 +145,7 @@ func TestTools(t *testing.T) {
 	for what, r := range map[string]func(*http.Request){
 		"401": func(*http.Request) {},
 		"421": func(r *http.Request) { r.Host = "evil.example" },
-		"400": func(r *http.Request) { // it is let in by its name, and asks nothing
+		"400": func(r *http.Request) { // the host name is valid, the request is empty
 			r.Host = "crawler.example"
 			r.Header.Set("Authorization", "Bearer secret")
 		},
@@ -245,10 +245,10 @@ func tools(t *testing.T, c *sdk.ClientSession, seed string) {
 		t.Errorf("stats: %v", x)
 	}
 	for want, q := range map[string]args{
-		"no crawl":           {"crawl": "../../etc", "url": seed},
+		"unknown crawl":      {"crawl": "../../etc", "url": seed},
 		"Not in the archive": {"url": seed + "/never"},
-		"is no URL":          {"url": "file:///etc/passwd"},
-		"it is one of":       {"url": seed, "as": "../x\u202e"},
+		"is not a URL":       {"url": "file:///etc/passwd"},
+		"expected one of":    {"url": seed, "as": "../x\u202e"},
 		"offset is":          {"url": seed, "offset": 1 << 30},
 		"bytes is":           {"url": seed, "bytes": 1 << 30},
 		"unexpected":         {"url": seed, "path": "/etc/passwd"},
@@ -259,11 +259,11 @@ func tools(t *testing.T, c *sdk.ClientSession, seed string) {
 	}
 }
 
-// huge reads a long page in parts, which together are the page.
+// huge reads a long page in parts, whose concatenation must be the page.
 func huge(t *testing.T, c *sdk.ClientSession, url string) {
 	var all strings.Builder
 	for offset, parts := any(0), 0; ; parts++ {
-		// which is in the midst of a character
+		// which is in the middle of a character
 		texts, x := ask(t, c, "read", args{"url": url, "offset": offset, "bytes": 64<<10 - 1})
 		if len(texts[1]) > 64<<10 || parts > 20 {
 			t.Fatalf("part %d has %d bytes", parts, len(texts[1]))
@@ -278,7 +278,7 @@ func huge(t *testing.T, c *sdk.ClientSession, url string) {
 	}
 }
 
-// A call that is given up ends what it has begun, and the next is answered.
+// A canceled call ends its crawl, and the next call is answered.
 func TestCancelledCall(t *testing.T) {
 	t.Parallel()
 	begun, ended := make(chan struct{}), make(chan struct{})
@@ -306,11 +306,11 @@ func TestCancelledCall(t *testing.T) {
 	ask(t, c, "hosts", nil)
 }
 
-// What is no REST, or answers without end, is told, and nothing of it is taken for an answer.
+// A server that is not kumo, or an endless answer, is an error.
 func TestNoREST(t *testing.T) {
 	t.Parallel()
 	for want, h := range map[string]http.HandlerFunc{
-		"no kumo":   func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>\u202e") },
+		"not kumo":  func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>\u202e") },
 		"more than": func(w http.ResponseWriter, _ *http.Request) { _, _ = io.Copy(w, io.LimitReader(endless{}, 64<<20)) },
 		"302": func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://elsewhere.example/", http.StatusFound)
@@ -334,7 +334,7 @@ func TestNoREST(t *testing.T) {
 	}
 }
 
-// A crawl is made only where that is allowed, one at a time, and within bounds.
+// Crawls are made only if permitted, one at a time, and within limits.
 func TestCrawlTool(t *testing.T) {
 	t.Parallel()
 	rest := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"crawls":[]}`) })

@@ -17,7 +17,7 @@ import (
 	"kumo/internal/view/web/ui"
 )
 
-// A REST is where questions are asked.
+// A REST is a client of the REST API.
 type REST struct {
 	client *http.Client
 	base   string
@@ -26,16 +26,16 @@ type REST struct {
 
 const (
 	maxAnswer      = 4 << 20          // bytes
-	maxField       = 2000             // bytes of a text that is not a page's
-	requestTimeout = 40 * time.Second // more than a server gives itself
+	maxField       = 2000             // bytes of a text other than a page's
+	requestTimeout = 40 * time.Second // more than the server's own limit
 )
 
-// Local asks the REST that a handler has, which may be another one each time.
+// Local returns a client of the handler that of returns, which may change.
 func Local(of func() http.Handler) *REST {
 	return &REST{&http.Client{Transport: transport(of), Timeout: requestTimeout}, "http://localhost", ""}
 }
 
-// Remote asks a server of a web page at a URL, as kumo open prints it.
+// Remote returns a client of a web page's server, at a URL as printed by kumo open.
 func Remote(at *url.URL) *REST {
 	c := &http.Client{Timeout: requestTimeout, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse
@@ -43,7 +43,7 @@ func Remote(at *url.URL) *REST {
 	return &REST{c, at.Scheme + "://" + at.Host + strings.TrimSuffix(at.EscapedPath(), "/"), at.Query().Get("token")}
 }
 
-// ask gives an answer, in which all can be seen.
+// get returns an answer in which all characters are visible.
 func (r *REST) get(ctx context.Context, path string, q url.Values) (map[string]any, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.base+"/api/v1"+path+"?"+q.Encode(), http.NoBody)
 	if err != nil {
@@ -54,7 +54,7 @@ func (r *REST) get(ctx context.Context, path string, q url.Values) (map[string]a
 	}
 	resp, err := r.client.Do(req)
 	if err != nil {
-		var u *url.Error // whose URL says nothing to who asks
+		var u *url.Error // drop the URL, which does not help the user
 		if errors.As(err, &u) {
 			err = u.Err
 		}
@@ -66,13 +66,13 @@ func (r *REST) get(ctx context.Context, path string, q url.Values) (map[string]a
 		return nil, fmt.Errorf("the crawl does not answer: %w", err)
 	}
 	if len(text) > maxAnswer {
-		return nil, fmt.Errorf("the answer has more than %d bytes: ask for less", maxAnswer)
+		return nil, fmt.Errorf("the answer has more than %d bytes: request less", maxAnswer)
 	}
 	var x map[string]any
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
 	if err := d.Decode(&x); err != nil || resp.StatusCode >= http.StatusMultipleChoices && x["title"] == nil {
-		return nil, fmt.Errorf("what answers is no kumo with a REST: it says %s", resp.Status)
+		return nil, fmt.Errorf("the server is not kumo with a REST API: it answers %s", resp.Status)
 	}
 	if resp.StatusCode != http.StatusOK {
 		return nil, cleanError(fmt.Errorf("%v: %v", x["title"], x["detail"]))
@@ -81,7 +81,7 @@ func (r *REST) get(ctx context.Context, path string, q url.Values) (map[string]a
 	return x, nil
 }
 
-// visible makes visible what is not, and shortens what is long but for a page's text, which is bounded.
+// visible escapes invisible characters and shortens long texts, except a page's text, which has its own limit.
 func visible(x any) any {
 	switch x := x.(type) {
 	case string:
@@ -115,10 +115,10 @@ func shorten(s string) string {
 	return ui.Plain(s, false)
 }
 
-// cleanError is an error in words that can be seen.
+// cleanError returns an error whose text is visible and short.
 func cleanError(err error) error { return errors.New(shorten(err.Error())) }
 
-// A transport has a handler answer, with no network between.
+// A transport passes requests to a handler without a network.
 type transport func() http.Handler
 
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -15,25 +15,25 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Stdio serves one client over standard input and output until it has gone, or the context ends.
+// Stdio serves one client over standard input and output until the client leaves or the context ends.
 func Stdio(ctx context.Context, srv *mcp.Server) error {
 	return serveLines(ctx, srv, os.Stdin, os.Stdout)
 }
 
-// serveLines serves one client that sends a message a line.
+// serveLines serves one client that sends one message per line.
 func serveLines(ctx context.Context, srv *mcp.Server, in io.ReadCloser, out io.Writer) error {
 	w := &lineWriter{out: out}
 	return srv.Run(ctx, &mcp.IOTransport{Reader: &lineReader{in: in, lines: bufio.NewReader(in), answers: w}, Writer: w,
-		MaxLineLength: -1}) // the reader has a limit
+		MaxLineLength: -1}) // the lineReader limits lines
 }
 
-// A lineReader passes on lines that are messages, and answers others with errors: the transport of the SDK ends the
-// session at the first one.
+// A lineReader passes on lines that are messages, and answers other lines with errors. The SDK's transport would end
+// the session at the first of these.
 type lineReader struct {
 	in      io.Closer
 	lines   *bufio.Reader
 	answers io.Writer
-	rest    []byte // of the line that is being read
+	rest    []byte // unread part of the current line
 }
 
 func (r *lineReader) Close() error { return r.in.Close() }
@@ -60,7 +60,7 @@ func (r *lineReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// next reads a line with its end. One that is too long comes without its end, and without what goes beyond.
+// next reads a line with its end. An overlong line is truncated and has no end.
 func (r *lineReader) next() (line []byte, err error) {
 	for {
 		part, err := r.lines.ReadSlice('\n')
@@ -76,16 +76,17 @@ func (r *lineReader) next() (line []byte, err error) {
 	}
 }
 
-// checkMessage is what is wrong with a line; nil if it is a message.
+// checkMessage returns the error of a line that is not a message; nil otherwise.
 func checkMessage(line []byte) *jsonrpc.Error {
 	switch line = bytes.TrimSpace(line); {
 	case len(line) > maxMessage:
 		return &jsonrpc.Error{Code: jsonrpc.CodeParseError,
 			Message: fmt.Sprintf("the line is longer than %d bytes", maxMessage)}
 	case !json.Valid(line):
-		return &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: "the line is not JSON: send one message a line"}
+		return &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: "the line is not JSON: send one message per line"}
 	case line[0] == '[':
-		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "batches are not supported: send one message a line"}
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "batches are not supported: send one " +
+			"message per line"}
 	}
 	if _, err := jsonrpc.DecodeMessage(line); err != nil {
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the line is not a JSON-RPC message: " +
@@ -94,7 +95,7 @@ func checkMessage(line []byte) *jsonrpc.Error {
 	return nil
 }
 
-// answer sends an error. It has no id, as the line has none that can be relied on.
+// answer sends an error, without an id, because the id of an invalid message is unreliable.
 func (r *lineReader) answer(failed *jsonrpc.Error) error {
 	text, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": nil, "error": failed})
 	if err != nil {
@@ -104,7 +105,7 @@ func (r *lineReader) answer(failed *jsonrpc.Error) error {
 	return err
 }
 
-// A lineWriter writes one line at a time.
+// A lineWriter writes lines one at a time.
 type lineWriter struct {
 	mu  sync.Mutex // held while a line is written
 	out io.Writer
@@ -116,4 +117,4 @@ func (w *lineWriter) Write(line []byte) (int, error) {
 	return w.out.Write(line)
 }
 
-func (w *lineWriter) Close() error { return nil } // as the output is the process's
+func (w *lineWriter) Close() error { return nil } // standard output belongs to the process

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A line that is no message is answered with an error, and the session goes on.
+// An invalid line is answered with an error, and the session continues.
 func TestLinesThatAreNoMessages(t *testing.T) {
 	t.Parallel()
 	in, toServer := io.Pipe()
@@ -60,7 +60,8 @@ func TestLinesThatAreNoMessages(t *testing.T) {
 		*a.ID != 8 || a.Error == nil {
 		t.Errorf("a long message: %+v", a)
 	}
-	// Members are matched by case, or a gateway in front of the server could read another method than the server.
+	// Members are case-sensitive; otherwise, a gateway in front of the server could read another method than the
+	// server.
 	if a := ask(`{"jsonrpc":"2.0","id":9,"method":"ping","Method":"no/such"}` + "\n"); a.ID == nil || *a.ID != 9 ||
 		a.Error != nil {
 		t.Errorf("with a member in another case: %+v %+v", a, a.Error)

@@ -24,42 +24,43 @@ import (
 	"kumo/internal/content/policy"
 )
 
-// An action is what a person may have a crawl do: nothing that a command does not do as well.
+// An action is a change that a user can make to a crawl. Each has an equivalent command.
 type action struct {
 	Name, Title string
-	Says        string // what comes of it
-	Field       string // what is to be said with it; "": nothing
+	Says        string // its effect
+	Field       string // label of its value; "": it has no value
 	Example     string
-	Lines       bool   // it is a list
-	WantsHost   bool   // that is named with it
-	Command     string // that does the same
-	setting     string // whose present value is shown
+	Lines       bool   // the value is a list
+	WantsHost   bool   // it applies to a host
+	Command     string // the equivalent command
+	setting     string // key of the setting whose current value is shown
 
-	countsMatches bool                              // before it is done it is counted what of the URLs that wait it leaves out
-	describe      func(actionInput) (string, error) // what is to be done, or what is wrong with it
-	do            func(context.Context, target, actionInput) (addedCounts, error)
+	countsMatches bool // before it is applied, show which pending URLs it excludes
+	// describes what will be done, or returns an error for an invalid value
+	describe func(actionInput) (string, error)
+	do       func(context.Context, target, actionInput) (addedCounts, error)
 }
 
-// actionInput is what a person has said with an action.
+// actionInput is the user's input for an action.
 type actionInput struct{ Value, Host string }
 
-// addedCounts is what came of an action that says it.
+// addedCounts is the result of adding URLs; zero for other actions.
 type addedCounts struct{ New, Of int }
 
 var errNotControllable = &problem{http.StatusConflict, "This crawl cannot be changed here",
-	"it does not run, or is a node's part of a crawl: kumo --help lists the commands"}
+	"it is not running, or it is one node of a cluster: see kumo --help for the commands"}
 
-// A target is what has a crawl do something: all nodes of one that has several.
+// A target controls a crawl; in a cluster, all of its nodes.
 type target = inspect.ClusterController
 
-// A viewTarget is a crawl of one node.
+// A viewTarget controls a crawl of one node.
 type viewTarget struct {
 	inspect.Controller
 	inspect.Setter
 	dir string
 }
 
-// Tune is target's. The settings are those of the crawl's folder, as they were when it changed them last.
+// Tune implements target. It reads the current settings from the crawl's folder.
 func (t viewTarget) Tune(ctx context.Context, f func(now map[string][]string) ([]inspect.Setting, error)) error {
 	_, _, err := inspect.Tune(ctx, t, func() (map[string][]string, error) {
 		all, err := settings.Read(filepath.Join(t.dir, settings.Name))
@@ -68,7 +69,7 @@ func (t viewTarget) Tune(ctx context.Context, f func(now map[string][]string) ([
 	return err
 }
 
-// withController calls f with what has the crawl do something for who asks.
+// withController calls f with the controller of the crawl, on behalf of the requesting client.
 func (c *crawl) withController(r *http.Request, f func(target) error) error {
 	if c.cluster != nil {
 		err := f(c.cluster.src.As("the web page" + c.cluster.where + ", from " + remoteHost(r)))
@@ -86,25 +87,25 @@ func (c *crawl) withController(r *http.Request, f func(target) error) error {
 }
 
 var actions = []action{
-	{Name: "pause", Title: "Pause", Says: "Nothing new is fetched until somebody resumes the crawl. Requests that are " +
-		"under way are finished.",
+	{Name: "pause", Title: "Pause", Says: "Nothing new is fetched until the crawl is resumed. Requests that are " +
+		"active are finished.",
 		Command: "kumo pause -o FOLDER",
 		do: func(ctx context.Context, s target, _ actionInput) (addedCounts, error) {
 			return addedCounts{}, s.Pause(ctx, true)
 		}},
-	{Name: "resume", Title: "Resume", Says: "The crawl goes on.", Command: "kumo resume -o FOLDER",
+	{Name: "resume", Title: "Resume", Says: "The crawl resumes.", Command: "kumo resume -o FOLDER",
 		do: func(ctx context.Context, s target, _ actionInput) (addedCounts, error) {
 			return addedCounts{}, s.Pause(ctx, false)
 		}},
-	{Name: "stop", Title: "Stop", Says: "The crawl ends in order, and this page with it if it is the crawl's own. The " +
-		"same kumo crawl command goes on.",
+	{Name: "stop", Title: "Stop", Says: "The crawl ends in order, and this page with it if the crawl serves it. The " +
+		"same kumo crawl command resumes it.",
 		Command: "kumo stop -o FOLDER",
 		do: func(ctx context.Context, s target, _ actionInput) (addedCounts, error) {
 			return addedCounts{}, s.Stop(ctx)
 		}},
-	{Name: "add", Title: "Add URLs", Says: "They are fetched as seeds are, and are within the crawl's scope, as are " +
+	{Name: "add", Title: "Add URLs", Says: "They are fetched like seeds and are in the crawl's scope, as are " +
 		"links on them.",
-		Field: "URLs, one a line", Example: "https://example.com/", Lines: true, Command: "kumo add -o FOLDER URL...",
+		Field: "URLs, one per line", Example: "https://example.com/", Lines: true, Command: "kumo add -o FOLDER URL...",
 		describe: func(g actionInput) (string, error) {
 			urls, err := readURLs(g.Value)
 			return fmt.Sprintf("Add %s: %s", stats.Count(len(urls), "URLs"), cut(strings.Join(urls, "  "), 1000)), err
@@ -117,31 +118,31 @@ var actions = []action{
 			news, err := s.Add(ctx, urls)
 			return addedCounts{news, len(urls)}, err
 		}},
-	{Name: "limit", Title: "Change the limit", Says: "The crawl stops after so many pages of all runs together; 0 is " +
-		"no limit.",
+	{Name: "limit", Title: "Change the limit", Says: "The crawl stops after this number of pages in all runs; 0 " +
+		"means no limit.",
 		Field: "Pages", Example: "100000", Command: "kumo set -o FOLDER limit=N", setting: "limit",
 		describe: func(g actionInput) (string, error) {
 			n, err := strconv.ParseInt(g.Value, 10, 64)
 			if err != nil || n < 0 {
-				return "", badRequest("%q: a whole number of pages is wanted", cut(g.Value, 40))
+				return "", badRequest("%q: expected a whole number of pages", cut(g.Value, 40))
 			}
-			return fmt.Sprintf("Stop after %d pages; 0 is no limit", n), nil
+			return fmt.Sprintf("Stop after %d pages; 0 means no limit", n), nil
 		},
 		do: func(ctx context.Context, s target, g actionInput) (addedCounts, error) {
 			return addedCounts{}, s.Tune(ctx, func(map[string][]string) ([]inspect.Setting, error) {
 				return []inspect.Setting{{Key: "limit", Values: []string{g.Value}}}, nil
 			})
 		}},
-	{Name: "delay", WantsHost: true, Title: "Change a host's delay", Says: "The crawl waits so long from the end of an " +
-		"answer of the host to the next request; a longer Crawl-delay of its robots.txt holds as ever.",
+	{Name: "delay", WantsHost: true, Title: "Change a host's delay", Says: "The crawl waits this long from the end " +
+		"of an answer of the host to the next request; a longer Crawl-delay in its robots.txt still applies.",
 		Field: "Delay", Example: "5s", Command: "kumo set -o FOLDER override='{match: {host: HOST}, delay: 5s}'",
 		describe: func(g actionInput) (string, error) {
 			if d, err := time.ParseDuration(g.Value); err != nil || d < 0 || d > 24*time.Hour {
-				return "", badRequest("%q: a time of at most a day is wanted, with its unit: 500ms, 2s or 1m30s",
+				return "", badRequest("%q: expected a time of at most a day with its unit: 500ms, 2s or 1m30s",
 					cut(g.Value, 40))
 			}
 			if !hostName.MatchString(g.Host) {
-				return "", badRequest("%q is no host", cut(g.Host, 100))
+				return "", badRequest("%q is not a host", cut(g.Host, 100))
 			}
 			return fmt.Sprintf("Wait %s between requests to %s", g.Value, g.Host), nil
 		},
@@ -150,14 +151,15 @@ var actions = []action{
 				return withDelay(now["override"], g)
 			})
 		}},
-	{Name: "block", Title: "Block a pattern", Says: "URLs that match are left out from now on, those that wait when " +
-		"their turn comes; kumo explain names the rule. What is left out is not brought back when the rule is taken back.",
+	{Name: "block", Title: "Block a pattern", Says: "URLs that match are excluded from now on; pending ones when " +
+		"they are dequeued. kumo explain names the rule. Removing the rule does not bring excluded URLs back.",
 		Field: "A host, with its subdomains, or a /regular expression/", Example: "/[?&]sort=/",
 		Command: "kumo block -o FOLDER RULE", setting: "block",
 		countsMatches: true,
 		describe: func(g actionInput) (string, error) {
 			if _, err := policy.ParseBlocks([]string{g.Value}); err != nil || g.Value == "" {
-				return "", badRequest("%q is no rule: a host or a /regular expression/ is wanted%s", cut(g.Value, 200),
+				return "", badRequest("%q is not a rule: expected a host or a /regular expression/%s", cut(g.Value,
+					200),
 					because(err))
 			}
 			return "Leave out " + g.Value, nil
@@ -177,15 +179,15 @@ func because(err error) string {
 	return ": " + err.Error()
 }
 
-// describeMatches is what of the URLs that wait a rule would leave out, in words: at all nodes, if there are several.
+// describeMatches describes the pending URLs that a rule would exclude, at all nodes.
 func (c *crawl) describeMatches(ctx context.Context, g actionInput) string {
 	words, examples, err := c.countMatches(ctx, []string{g.Value})
 	if err != nil {
-		return "How many URLs that is cannot be counted now."
+		return "The affected URLs cannot be counted now."
 	}
 	words = strings.ToUpper(words[:1]) + words[1:] + "."
 	if len(examples) > 0 {
-		words += " Some of them: " + cut(strings.Join(examples, "  "), 600)
+		words += " Examples: " + cut(strings.Join(examples, "  "), 600)
 	}
 	return words
 }
@@ -220,7 +222,7 @@ func actionNamed(name string) *action {
 	return &actions[i]
 }
 
-const maxAdded = 1000 // URLs at once; kumo add takes more
+const maxAdded = 1000 // maximum here; kumo add accepts more
 
 func readURLs(text string) (urls []string, err error) {
 	for line := range strings.Lines(text) {
@@ -235,9 +237,9 @@ func readURLs(text string) (urls []string, err error) {
 	}
 	switch {
 	case len(urls) == 0:
-		return nil, badRequest("there is no URL to add")
+		return nil, badRequest("no URLs to add")
 	case len(urls) > maxAdded:
-		return nil, badRequest("%d URLs are more than are added at once here: kumo add -o FOLDER -i FILE takes a file",
+		return nil, badRequest("%d URLs are too many to add here: use kumo add -o FOLDER -i FILE",
 			len(urls))
 	}
 	return urls, nil
@@ -245,8 +247,8 @@ func readURLs(text string) (urls []string, err error) {
 
 var hostName = regexp.MustCompile(`^[A-Za-z0-9._:\[\]-]{1,300}$`)
 
-// withDelay is what overrides there are, with a host's delay before them, in place of one that was given so before.
-// Those with secrets a crawl's file does not have: they are not written again.
+// withDelay puts a host's delay before the current overrides, and replaces an earlier delay set here. Overrides with
+// secrets cannot be changed: the crawl's file does not contain them.
 func withDelay(overrides []string, g actionInput) ([]inspect.Setting, error) {
 	s := inspect.Setting{Key: "override", Values: []string{fmt.Sprintf("{match: {host: '%s'}, delay: %s}", g.Host,
 		g.Value)}}
@@ -254,7 +256,7 @@ func withDelay(overrides []string, g actionInput) ([]inspect.Setting, error) {
 		var old map[string]any
 		if err := yaml.Unmarshal([]byte(text), &old); err != nil || old["header"] != nil || old["proxy"] != nil {
 			return nil, &problem{http.StatusConflict, "The crawl has overrides with secrets",
-				"the page does not know them: give all overrides to kumo set, override=@FILE"}
+				"this page cannot read them: set all overrides with kumo set, override=@FILE"}
 		}
 		if !isDelayOf(old, g.Host) {
 			s.Values = append(s.Values, text)
@@ -263,25 +265,25 @@ func withDelay(overrides []string, g actionInput) ([]inspect.Setting, error) {
 	return []inspect.Setting{s}, nil
 }
 
-// isDelayOf reports whether an override is a delay of the one host, and nothing else.
+// isDelayOf reports whether an override sets only the delay of this host.
 func isDelayOf(o map[string]any, host string) bool {
 	match, is := o["match"].(map[string]any)
 	return is && len(o) == 2 && o["delay"] != nil && len(match) == 1 && match["host"] == host
 }
 
-// What an action's page shows.
+// An actPage is the data of an action's page.
 type actPage struct {
 	top
 	Action *action
 	Given  actionInput
-	Sure   string // what is to be done, if that was said
-	Now    string // what is set already
-	Count  string // of URLs that it leaves out
+	Sure   string // what will be done, if confirmation is needed
+	Now    string // current value of the setting
+	Count  string // description of the pending URLs that it excludes
 	Token  string
 	Error  *problem
 }
 
-// Command is what does the same on a command line.
+// Command returns the equivalent command.
 func (p *actPage) Command() string {
 	if p.HasCluster {
 		return strings.Replace(p.Action.Command, "-o FOLDER", "--crawl NAME", 1)
@@ -289,16 +291,16 @@ func (p *actPage) Command() string {
 	return p.Action.Command
 }
 
-// controls serve the forms, and the REST, by which people and programs change a crawl: pause it, add URLs, and so on.
-// Its fields do not change; any goroutine may use it.
+// controls serves the forms and the REST API for changing a crawl: pause it, add URLs, and so on. Its fields do not
+// change; any goroutine may use it.
 type controls struct {
 	crawls *crawlSet
-	keys   *signer // of forms
+	keys   *signer // for forms
 	out    *responder
 	log    *slog.Logger
 }
 
-// query returns the crawl and the action that a path names.
+// find returns the crawl and the action in a path.
 func (h *controls) find(r *http.Request) (*crawl, *action, error) {
 	c, err := h.crawls.find(r)
 	if err != nil {
@@ -306,17 +308,18 @@ func (h *controls) find(r *http.Request) (*crawl, *action, error) {
 	}
 	a := actionNamed(r.PathValue("do"))
 	if a == nil {
-		return nil, nil, &problem{http.StatusNotFound, "There is nothing like that to do", ""}
+		return nil, nil, &problem{http.StatusNotFound, "There is no such action", ""}
 	}
 	return c, a, nil
 }
 
-// setNow is what a setting is in the crawl's folder; nil if it is not set, cannot be read, or is all nodes'.
+// setNow returns the value of a setting in the crawl's folder; nil if it is not set, cannot be read, or belongs to a
+// cluster.
 func (c *crawl) setNow(key string) []string {
 	if c.dir == "" || c.cluster != nil {
 		return nil
 	}
-	all, _ := settings.Read(filepath.Join(c.dir, settings.Name)) // what is done does not depend on it
+	all, _ := settings.Read(filepath.Join(c.dir, settings.Name)) // only for display
 	return settings.Map(all)[key]
 }
 
@@ -327,7 +330,7 @@ func (h *controls) form(r *http.Request) (*filled, error) {
 		return nil, err
 	}
 	if host := r.FormValue("host"); host != "" && !hostName.MatchString(host) {
-		return nil, badRequest("%q is no host", cut(host, 100))
+		return nil, badRequest("%q is not a host", cut(host, 100))
 	}
 	p := actPage{top: h.out.top(c, a.Title, ""), Action: a, Given: actionInput{"", r.FormValue("host")},
 		Token: h.keys.sign("act")}
@@ -340,7 +343,7 @@ func (h *controls) form(r *http.Request) (*filled, error) {
 	return &filled{"act", &p}, nil
 }
 
-// submit asks for confirmation of a form, and performs its action once that is given.
+// submit asks for confirmation of a form, and performs its action once confirmed.
 func (h *controls) submit(w http.ResponseWriter, r *http.Request) {
 	c, a, err := h.find(r)
 	if err != nil {
@@ -353,7 +356,7 @@ func (h *controls) submit(w http.ResponseWriter, r *http.Request) {
 	}
 	if !same(r.PostForm.Get("csrf"), h.keys.sign("act")) {
 		h.out.fail(w, r, &problem{http.StatusForbidden, "The form is too old",
-			"go back, load its page again, and send it once more"})
+			"go back, reload its page, and submit it again"})
 		return
 	}
 	g := actionInput{strings.TrimSpace(r.PostForm.Get("value")), r.PostForm.Get("host")}
@@ -361,7 +364,7 @@ func (h *controls) submit(w http.ResponseWriter, r *http.Request) {
 	if a.describe != nil {
 		if p.Sure, err = a.describe(g); err != nil {
 			if p.Sure, p.Error = "", problemOf(err); !hostName.MatchString(g.Host) {
-				p.Given.Host = "" // it is to be said once more
+				p.Given.Host = "" // let the user correct it
 			}
 			h.out.render(w, http.StatusBadRequest, "act", &p)
 			return
@@ -410,15 +413,15 @@ func (h *controls) perform(r *http.Request, c *crawl, a *action, g actionInput, 
 	return d, nil
 }
 
-// actProblem tells an error of a crawl as what it is: its own words.
+// actProblem converts an error of an action.
 func actProblem(err error) *problem {
 	if p := problemOf(err); p.Status != http.StatusInternalServerError {
 		return p
 	}
-	return &problem{http.StatusConflict, "The crawl did not do it", err.Error()}
+	return &problem{http.StatusConflict, "The action failed", err.Error()}
 }
 
-// doneText say what was done, by what a URL says of it.
+// doneText describes the completed action in a URL.
 func doneText(r *http.Request) string {
 	a := actionNamed(r.FormValue("done"))
 	if a == nil {
@@ -432,24 +435,24 @@ func doneText(r *http.Request) string {
 	return fmt.Sprintf("Done: %s added, %d of them new", stats.Count(of, "URLs"), n)
 }
 
-// actPath is where programs have a crawl do something, below /api/v1.
+// actPath is the path of actions below /api/v1.
 const actPath = "/crawls/{crawl}/actions/{do}"
 
-// A wish is what a program wants a crawl to do.
+// A wish is a program's request for an action.
 type wish struct {
-	Value string `json:"value,omitempty"` // of an action that wants one: URLs, a line each; pages; a delay; a pattern
-	Host  string `json:"host,omitempty"`  // of a host's delay
-	Sure  bool   `json:"sure,omitempty"`  // without it is only said what would be done
+	Value string `json:"value,omitempty"` // of actions with a value: URLs, one per line; pages; a delay; a pattern
+	Host  string `json:"host,omitempty"`  // for a host's delay
+	Sure  bool   `json:"sure,omitempty"`  // without it, only describe what would be done
 }
 
-// A deed is what came of a wish.
+// A deed is the answer to a wish.
 type deed struct {
 	Done bool   `json:"done"`
 	Says string `json:"says"`          // what was done, or would be
-	New  int    `json:"new,omitempty"` // of URLs that were added, those that were new
+	New  int    `json:"new,omitempty"` // number of added URLs that were new
 }
 
-// serveAPI performs actions for programs. Pages of other sites cannot have a browser send JSON here.
+// serveAPI performs actions for programs. It requires JSON, which a browser cannot send on behalf of other sites.
 func (h *controls) serveAPI(w http.ResponseWriter, r *http.Request) {
 	d, err := h.decode(r)
 	if err != nil {
@@ -457,7 +460,7 @@ func (h *controls) serveAPI(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(d) // who asked may have gone
+	_ = json.NewEncoder(w).Encode(d) // the client may have disconnected
 }
 
 func (h *controls) decode(r *http.Request) (*deed, error) {
@@ -467,20 +470,20 @@ func (h *controls) decode(r *http.Request) (*deed, error) {
 	}
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return nil, &problem{http.StatusUnsupportedMediaType, "Not JSON",
-			"say it in JSON, with Content-Type: application/json"}
+			"send JSON, with Content-Type: application/json"}
 	}
 	var x wish
 	in := json.NewDecoder(r.Body)
 	in.DisallowUnknownFields()
 	if err := in.Decode(&x); err != nil {
-		return nil, badRequest("the wish cannot be read: %v", err)
+		return nil, badRequest("the request cannot be read: %v", err)
 	}
 	g := actionInput{strings.TrimSpace(x.Value), x.Host}
 	switch {
 	case a.Field == "" && x.Value != "":
-		return nil, badRequest("%s wants no value", a.Name)
+		return nil, badRequest("%s takes no value", a.Name)
 	case !a.WantsHost && x.Host != "":
-		return nil, badRequest("%s wants no host", a.Name)
+		return nil, badRequest("%s takes no host", a.Name)
 	}
 	d := &deed{Says: a.Says}
 	if a.describe != nil {

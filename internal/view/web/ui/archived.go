@@ -15,18 +15,17 @@ import (
 	"kumo/internal/content/parse"
 )
 
-// archivedPages serve answers of a crawl's archive as pages, in a sandbox. Its fields do not change; any goroutine may
-// use it.
+// archivedPages serves archived answers as pages, in a sandbox. Its fields do not change; any goroutine may use it.
 type archivedPages struct {
 	crawls *crawlSet
-	keys   *signer // of archived pages' URLs
+	keys   *signer // for URLs of archived pages
 	out    *responder
 	secure bool // served over TLS
 	log    *slog.Logger
 }
 
-// path is below what a crawl's archived pages lie. Its key lets them in: they are of no origin, so that they
-// have no cookie, and theirs are the only URLs with it. It is good for who asks from the same address.
+// path returns the URL path prefix of a crawl's archived pages. Its key authorizes them, because sandboxed pages have
+// no origin and thus no cookie. Only they contain URLs with it. It is valid for clients with the same address.
 func (h *archivedPages) path(c *crawl, r *http.Request) string {
 	return "/archived/" + h.key(c, r) + "/" + url.PathEscape(c.name)
 }
@@ -40,24 +39,24 @@ func (h *archivedPages) url(c *crawl, r *http.Request, of string) string {
 	return h.path(c, r) + "?url=" + url.QueryEscape(of)
 }
 
-// sandbox has a browser show a page, and nothing else: no script, no form, no plug-in, no way out of its frame, nothing
-// that is fetched but from the archive. It may be a frame of another page of the archive, which is of no origin that
-// could be named; others do not know its URL.
+// sandbox returns a policy under which a browser only displays a page: no scripts, forms, plug-ins or ways out of its
+// frame, and nothing loaded except from the archive. It may be framed by any page: other archived pages have no origin
+// that could be named, and other sites do not know its URL.
 func sandbox(from string) string {
 	return "sandbox; default-src 'none'; script-src 'none'; object-src 'none'; form-action 'none'; base-uri 'none'; " +
 		"img-src " + from + " data:; style-src " + from + " 'unsafe-inline' data:; font-src " + from + " data:; media-src " +
 		from + " data:; frame-src " + from
 }
 
-// serve answers with an archived page, or a part of one. Its links lead into the archive.
+// serve serves an archived page or a part of one. Its links lead into the archive.
 func (h *archivedPages) serve(w http.ResponseWriter, r *http.Request) {
 	c := h.crawls.byName[r.PathValue("crawl")]
 	if c == nil || !same(r.PathValue("key"), h.key(c, r)) {
-		h.out.fail(w, r, &problem{http.StatusNotFound, "There is no such page", "begin at the record of the page"})
+		h.out.fail(w, r, &problem{http.StatusNotFound, "There is no such page", "start at the record of the page"})
 		return
 	}
 	from := "'self'"
-	if !strings.Contains(r.Host, "[") { // which a policy cannot name
+	if !strings.Contains(r.Host, "[") { // an IPv6 address, which a policy cannot contain
 		scheme := "http://"
 		if h.secure {
 			scheme = "https://"
@@ -110,7 +109,7 @@ func resolve(base, to string) (string, error) {
 	return u.String(), nil
 }
 
-// write writes an answer in a form that is safe to show in a browser.
+// write writes an answer in a form that is safe to display in a browser.
 func (h *archivedPages) write(w http.ResponseWriter, r *http.Request, c *crawl, resp *page.Response) {
 	kind := lookup.Type(resp)
 	body := resp.Body
@@ -125,7 +124,7 @@ func (h *archivedPages) write(w http.ResponseWriter, r *http.Request, c *crawl, 
 			}
 			return at, true
 		})
-		if err != nil { // as it is it would lead out of the archive
+		if err != nil { // unchanged, its links would lead out of the archive
 			writeNotice(w, http.StatusUnprocessableEntity, "The page cannot be shown", resp.URL, err.Error())
 			return
 		}
@@ -139,14 +138,15 @@ func (h *archivedPages) write(w http.ResponseWriter, r *http.Request, c *crawl, 
 		}
 	default:
 		writeNotice(w, http.StatusOK, "Not shown", resp.URL,
-			fmt.Sprintf("what has the type %s is not shown here; kumo export and other tools take it out of the archive", kind))
+			fmt.Sprintf("the type %s is not displayed here; kumo export and other tools extract it from the archive",
+				kind))
 		return
 	}
 	w.Header().Set("Content-Type", kind)
-	_, _ = w.Write(body) // who asked may have gone
+	_, _ = w.Write(body) // the client may have disconnected
 }
 
-// writeNotice is a small page in place of one of the archive.
+// writeNotice writes a small page in place of an archived one.
 func writeNotice(w http.ResponseWriter, status int, title, of, why string) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)

@@ -15,10 +15,10 @@ import (
 	"kumo/internal/batch/inspect"
 )
 
-// What days of collections came to.
+// Results of days of collections.
 type (
 	dayList struct {
-		Days []*inspect.Brief `json:"days"` // the newest first
+		Days []*inspect.Brief `json:"days"` // newest first
 		Next string           `json:"next,omitempty"`
 	}
 	dayAnswer struct {
@@ -32,8 +32,8 @@ type (
 		Ended      time.Time        `json:"ended,omitzero"`
 		Sites      int              `json:"sites"`
 		IdleShare  float64          `json:"idle_share"`
-		Counts     map[string]int64 `json:"counts"` // of a day that is not done those of its jobs so far
-		Jobs       []jobEntry       `json:"jobs"`   // in the order in which they were done
+		Counts     map[string]int64 `json:"counts"` // for a day that is not done, those of its jobs so far
+		Jobs       []jobEntry       `json:"jobs"`   // in order of execution
 		Folders    []folderEntry    `json:"folders"`
 	}
 	jobEntry struct {
@@ -41,15 +41,15 @@ type (
 		Job     string    `json:"job"`
 		Began   time.Time `json:"began"`
 		Seconds float64   `json:"seconds"`
-		Inputs  int       `json:"inputs"` // files
-		Failed  int       `json:"failed"` // attempts of tasks
+		Inputs  int       `json:"inputs"` // number of files
+		Failed  int       `json:"failed"` // failed attempts of tasks
 	}
 	folderEntry struct {
 		Name  string      `json:"name"`
 		Path  string      `json:"path"`
 		Files int         `json:"files"`
 		Bytes int64       `json:"bytes"`
-		First []fileEntry `json:"first"` // of the files
+		First []fileEntry `json:"first"` // some of the files
 	}
 	fileEntry struct {
 		Name  string `json:"name"`
@@ -63,13 +63,13 @@ type dayOf struct {
 	date string
 }
 
-// A batchDay is a day with the batch crawls that it is of.
+// A batchDay is a day with its batch crawls.
 type batchDay struct {
 	*batches
 	dayOf
 }
 
-// requested are the collections of which a request asks: all, or the one that it names.
+// requested returns the collection that a request names, or all.
 func (b *batches) requested(r *http.Request) ([]*inspect.Collection, error) {
 	if name := r.FormValue("collection"); name != "" {
 		c, err := b.collection(r.Context(), name)
@@ -96,12 +96,12 @@ func getDays(b *batches, r *http.Request, n int) (x dayList, err error) {
 
 func (d dayOf) key() string { return d.date + "/" + d.c.Directory }
 
-// daysFrom are up to n days behind another one, the newest first.
+// daysFrom returns up to n days after another one in the list, newest first.
 func daysFrom(all []*inspect.Collection, after string, n int) (days []dayOf) {
 	date, dir, with := strings.Cut(after, "/")
 	dates := n
 	if with {
-		dates++ // on that date itself there may be none
+		dates++ // the date itself may have more collections
 	}
 	for _, d := range datesFrom(all, date, dates, with) {
 		for _, c := range all {
@@ -115,7 +115,7 @@ func daysFrom(all []*inspect.Collection, after string, n int) (days []dayOf) {
 	return days
 }
 
-// datesFrom are up to n dates before another one, or from it on, the newest first.
+// datesFrom returns up to n dates before another one, newest first; with: including that one.
 func datesFrom(all []*inspect.Collection, before string, n int, with bool) (dates []string) {
 	for _, c := range all {
 		end := len(c.Dates)
@@ -133,13 +133,14 @@ func datesFrom(all []*inspect.Collection, before string, n int, with bool) (date
 	return dates[:min(len(dates), n)]
 }
 
-const maxFilesNamed = 20 // of a folder
+const maxFilesNamed = 20 // per folder
 
-// settleTime is for how long after its end what there is of a day is read anew: what it needs no more is removed then.
+// settleTime is the time after a day's end during which it is not cached, because obsolete files are still being
+// removed.
 const settleTime = time.Minute
 
-// response is all that is told of a day, read anew only if the day has gone on, or the last one, which removes what
-// earlier ones have left.
+// answer returns everything about a day. It is cached until the day changes, or the last day, which removes files of
+// earlier ones.
 func (d batchDay) answer(r *http.Request) (*dayAnswer, error) {
 	key := fullDayKey{dayKey{d.c.Directory, d.date, d.c.ChangedOn(d.date)}, d.c.Changed}
 	if x := d.fullDays.get(key); x != nil {
@@ -156,7 +157,7 @@ func (d batchDay) answer(r *http.Request) (*dayAnswer, error) {
 	return x, err
 }
 
-// readDay reads all that is told of a day.
+// readDay reads everything about a day.
 func readDay(ctx context.Context, c *inspect.Collection, date string) (*dayAnswer, error) {
 	var folders []inspect.Folder
 	var wait errgroup.Group
@@ -195,7 +196,7 @@ func readDay(ctx context.Context, c *inspect.Collection, date string) (*dayAnswe
 	return x, nil
 }
 
-// damageProblem tells of files that are not as they were written.
+// damageProblem returns the problem for damaged files.
 func damageProblem(err error) error {
 	if errors.Is(err, batch.ErrDamaged) {
 		return &problem{http.StatusInternalServerError, "Files of the day are damaged", err.Error()}

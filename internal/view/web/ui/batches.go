@@ -11,24 +11,24 @@ import (
 	"kumo/internal/batch/inspect"
 )
 
-// A Batch is a place of batch crawls that is shown.
+// A Batch is a storage location of batch crawls.
 type Batch struct {
-	Name  string // as people call it: a folder, or a URL
+	Name  string // for display: a folder, or a URL
 	Place place.Place
 }
 
-// batches are the batch crawls of a place, with what was last read of it. Days that are done do not change, so that
-// what they came to is read once; who runs a day meanwhile is seen by the time of the day's state.
+// batches are the batch crawls in a storage location, with cached results. Completed days do not change; running ones
+// are recognized by the time of their state.
 type batches struct {
 	name, where string
 	place       place.Place
 	done        context.Context
 	queue       *queue
-	readers     chan struct{} // whoever reads of the place has one
-	listing     chan struct{} // whoever lists collections has it, which guards what is below
+	readers     chan struct{} // a slot for each reader of the storage location
+	listing     chan struct{} // held while collections are listed; guards the fields below
 
 	listed     []*inspect.Collection
-	unreadable string // what could not be read
+	unreadable string // error for collections that cannot be read
 	time       time.Time
 	took       time.Duration
 
@@ -36,7 +36,7 @@ type batches struct {
 	fullDays cache[fullDayKey, *dayAnswer]
 }
 
-// A memory keeps what was read, most things at most.
+// A cache keeps up to most values. When it is full, it is emptied.
 type cache[K comparable, V any] struct {
 	most int
 	mu   sync.Mutex // guards all
@@ -63,7 +63,7 @@ type dayKey struct {
 	changed   time.Time
 }
 
-// A fullDayKey has the last day's time, too: it removes what earlier ones have left.
+// A fullDayKey includes the time of the last day, which removes files of earlier ones.
 type fullDayKey struct {
 	dayKey
 	last time.Time
@@ -71,8 +71,8 @@ type fullDayKey struct {
 
 const (
 	placeReaders    = 16
-	maxCachedBriefs = 50_000 // days whose numbers are kept
-	maxCachedDays   = 200    // days of which all that is told is kept
+	maxCachedBriefs = 50_000 // days whose Brief is cached
+	maxCachedDays   = 200    // days whose complete answer is cached
 )
 
 func newBatches(done context.Context, name string, b Batch, q *queue) *batches {
@@ -82,14 +82,14 @@ func newBatches(done context.Context, name string, b Batch, q *queue) *batches {
 		fullDays: cache[fullDayKey, *dayAnswer]{most: maxCachedDays}}
 }
 
-// A collectionList is the collections of a place.
+// A collectionList is the collections in a storage location.
 type collectionList struct {
 	all        []*inspect.Collection
-	unreadable string // what could not be read
+	unreadable string // error for collections that cannot be read
 }
 
-// collections are those of the place, as they were a moment ago. They are listed for all who ask, so that it goes on
-// when who began it has gone.
+// collections returns the collections, a moment old at most. They are listed for all requests, so the listing continues
+// if the request that started it is canceled.
 func (b *batches) collections(ctx context.Context) (l collectionList, err error) {
 	select {
 	case b.listing <- struct{}{}:
@@ -112,10 +112,10 @@ func (b *batches) collections(ctx context.Context) (l collectionList, err error)
 	return collectionList{all, b.unreadable}, nil
 }
 
-// maxUnreadable is how many bytes are said of what could not be read.
+// maxUnreadable is the maximum length of the error for collections that cannot be read.
 const maxUnreadable = 2000
 
-// collection is the one with a code or in a directory.
+// collection returns the collection with a code or directory.
 func (b *batches) collection(ctx context.Context, name string) (*inspect.Collection, error) {
 	l, err := b.collections(ctx)
 	if err != nil {
@@ -131,7 +131,7 @@ func (b *batches) collection(ctx context.Context, name string) (*inspect.Collect
 		" lists all"}
 }
 
-// brief is a day in a line, read anew only if the day has gone on.
+// brief returns the summary of a day, which is cached until the day changes.
 func (b *batches) brief(ctx context.Context, c *inspect.Collection, date string) (*inspect.Brief, error) {
 	key := dayKey{c.Directory, date, c.ChangedOn(date)}
 	if x := b.days.get(key); x != nil {
@@ -144,7 +144,7 @@ func (b *batches) brief(ctx context.Context, c *inspect.Collection, date string)
 	return x, err
 }
 
-// briefs are several days in a line each, in their order.
+// briefs returns summaries of several days, in the same order.
 func (b *batches) briefs(ctx context.Context, days []dayOf) ([]*inspect.Brief, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -177,7 +177,7 @@ func (b *batches) acquire(ctx context.Context) bool {
 
 func (b *batches) release() { <-b.readers }
 
-// What a place of batch crawls has: its collections.
+// The collections in a storage location.
 type (
 	batchList struct {
 		Batches []batchEntry `json:"batches"`
@@ -195,7 +195,7 @@ type (
 		Name        string            `json:"name"`
 		Place       string            `json:"place"`
 		Collections []collectionEntry `json:"collections"`
-		LeftOut     string            `json:"left_out,omitempty"` // what could not be read
+		LeftOut     string            `json:"left_out,omitempty"` // error for collections that cannot be read
 		Next        string            `json:"next,omitempty"`
 	}
 	collectionEntry struct {
@@ -224,7 +224,7 @@ func (set *batchSet) entries(ctx context.Context) []batchEntry {
 	return list
 }
 
-// entry is what a list says of the place.
+// entry returns the storage location's entry in a list.
 func (b *batches) entry(l collectionList, err error) batchEntry {
 	e := batchEntry{Name: b.name, Place: b.where, Collections: len(l.all)}
 	if e.Error = l.unreadable; err != nil {
@@ -257,7 +257,7 @@ func getBatch(b *batches, r *http.Request, n int) (any, error) {
 	return x, nil
 }
 
-// collectionsFrom are up to n collections behind a directory.
+// collectionsFrom returns up to n collections after a directory.
 func collectionsFrom(all []*inspect.Collection, after string, n int) (some []*inspect.Collection, next string) {
 	return pageOfList(all, func(c *inspect.Collection) string { return c.Directory }, after, n)
 }

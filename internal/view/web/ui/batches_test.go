@@ -25,7 +25,7 @@ import (
 	"kumo/internal/content/parse"
 )
 
-// batchCrawled is a place with two days of a collection of hostile pages, and one that is under way.
+// batchCrawled returns a storage location with two days of a collection of hostile pages, and an unfinished one.
 func batchCrawled(t *testing.T) (place.Place, string) {
 	t.Helper()
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -77,7 +77,7 @@ func batchCrawled(t *testing.T) (place.Place, string) {
 	return p, site.URL
 }
 
-// Batch crawls are shown and answered for as described, whatever is asked, and nothing of their pages is markup.
+// Pages and answers about batch crawls are as described for any request, and contain no markup of crawled pages.
 func TestBatches(t *testing.T) {
 	t.Parallel()
 	p, site := batchCrawled(t)
@@ -143,18 +143,19 @@ func TestBatches(t *testing.T) {
 	of := func(path string) string { return at + "/days/2026-11-21/page?url=" + url.QueryEscape(site+path) }
 	for path, want := range map[string]string{"/": "", "/crawls": `<a href="/batches/news-2">`,
 		"/batches/news": ">2 pages</a>", "/batches/news?before=2098-01-01": ">2026-11-21",
-		"/batches/news?after=zz": "There is none", at: "Pages in all from 2026-11-21 to 2098-01-01: at most 2, 2 in the end",
+		"/batches/news?after=zz": "No collections", at: "Pages, total from 2026-11-21 to 2098-01-01: at most 2, " +
+			"finally 2",
 		at + "?after=2098-01-01/crawler_en":                      "2026-11-21",
 		at + "/days/2026-11-21":                                  `<span class="hidden">U+202E</span>`,
 		at + "/days/2026-11-21?of=other":                         "/de</bdi>",
 		at + "/days/2026-11-21?find=library":                     "/batches/news/collections/crawler_en/days/2026-11-21/page?url=",
-		at + "/days/2026-11-21?find=" + url.QueryEscape(hostile): "There is none",
+		at + "/days/2026-11-21?find=" + url.QueryEscape(hostile): "No pages",
 		at + "/days/2026-11-21?limit=1":                          "Next pages",
 		at + "/days/2098-01-02":                                  "The day is not done",
 		of("/"):                                                  "&lt;script&gt;alert(&#39;title&#39;)&lt;/script&gt;",
 		of("/") + "&show=xml":                                    "&lt;page&gt;", of("/") +
 			"&show=headers": "&lt;script&gt;alert(&#39;field&#39;)",
-		of(inURL): "library", of("/gone"): "status 404", of("/de"): "kept apart"} {
+		of(inURL): "library", of("/gone"): "status 404", of("/de"): "stored separately"} {
 		resp, text := b.ask(t, http.MethodGet, path, nil)
 		if !strings.Contains(text, want) || resp.StatusCode >= 400 {
 			t.Errorf("%s: %d, no %s in\n%s", path, resp.StatusCode, want, text)
@@ -172,7 +173,7 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// A list of days goes on, one at a time, until all were told once.
+// A list of days continues, one at a time, until each was listed once.
 func TestListsOfDaysGoOn(t *testing.T) {
 	t.Parallel()
 	p, err := file.Open(t.TempDir(), vfs.OS)
@@ -216,7 +217,7 @@ func TestListsOfDaysGoOn(t *testing.T) {
 	}
 }
 
-// foundByWords searches records of days, whole and in parts.
+// foundByWords searches records of days, completely and in parts.
 func foundByWords(t *testing.T, b *bed, site string) {
 	t.Helper()
 	search := func(q string) (x recordsFound) {
@@ -250,7 +251,7 @@ func foundByWords(t *testing.T, b *bed, site string) {
 			t.Errorf("%s: %+v", q, x)
 		}
 	}
-	// a day that is not looked into any more leaves its place to the next
+	// a cursor beyond the end of a day continues with the next day
 	if x := search("words=library&collection=en&cursor=2098-01-01/crawler_de/9999999"); len(x.Hits) != 2 {
 		t.Errorf("behind a day that has gone: %+v", x)
 	}
@@ -259,7 +260,7 @@ func foundByWords(t *testing.T, b *bed, site string) {
 	}
 }
 
-// readOfDays reads a page in each form, on the day that has it and on one on which it was unchanged.
+// readOfDays reads a page in each format, on the day that has it and on one on which it was unchanged.
 func readOfDays(t *testing.T, b *bed, site string) {
 	t.Helper()
 	const days = "/api/v1/batches/news/collections/en/days/"
@@ -284,7 +285,7 @@ func readOfDays(t *testing.T, b *bed, site string) {
 	}
 }
 
-// What is told of a day is kept when the day has ended a while ago, until a later one has changed what it left.
+// The answer about a day is cached when the day ended a while ago, until a later day changes its files.
 func TestWhatIsKeptOfADay(t *testing.T) {
 	t.Parallel()
 	p, _ := batchCrawled(t)

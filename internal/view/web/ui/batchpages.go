@@ -17,12 +17,12 @@ import (
 )
 
 const (
-	daysAcross = 7  // days of the table of collections
-	rowsDown   = 60 // collections of it
-	daysListed = 50 // of a collection
+	daysAcross = 7  // days in the table of collections
+	rowsDown   = 60 // collections in that table
+	daysListed = 50 // days of a collection
 )
 
-// batchPages serve the pages of batch crawls. Its fields do not change.
+// batchPages serves the pages of batch crawls. Its fields do not change.
 type batchPages struct {
 	batches *batchSet
 	out     *responder
@@ -45,14 +45,14 @@ func (h *batchPages) head(r *http.Request) top {
 	return h.out.top(nil, "", "")
 }
 
-// topOf is the head of pages of batch crawls.
+// topOf returns the head of a page of batch crawls.
 func (h *batchPages) topOf(b *batches, title, tab string) top {
 	t := h.out.top(nil, title, tab)
 	t.Batch, t.Folder = b.name, b.where
 	return t
 }
 
-// A cell is a day of a collection in the table; nil where there is none.
+// A cell is a day of a collection in the table, or nil.
 type cell struct {
 	*inspect.Brief
 	Link string
@@ -123,7 +123,7 @@ func (h *batchPages) collectionsPage(b *batches, r *http.Request) (*filled, erro
 	return &filled{"collections", p}, err
 }
 
-// link is where a collection is, or a day of it.
+// link returns the path of a collection, or of one of its days.
 func (b *batches) link(c *inspect.Collection, date string) string {
 	at := "/batches/" + url.PathEscape(b.name) + "/collections/" + url.PathEscape(c.Directory)
 	if date != "" {
@@ -172,8 +172,8 @@ func (h *batchPages) dayPage(of batchDay, r *http.Request) (*filled, error) {
 	p := struct {
 		top
 		D       *dayAnswer
-		Link    string // of the collection
-		At      string // of the day
+		Link    string // path of the collection
+		At      string // path of the day
 		Counts  []count
 		Records []batch.Entry
 		Find    string
@@ -219,7 +219,7 @@ func (h *batchPages) batchRecordPage(d batchDay, r *http.Request) (*filled, erro
 		d.link(d.c, ""), d.link(d.c, d.date), show}}, nil
 }
 
-// pageText is how much of a text a page shows.
+// pageText is the maximum length of a text on a page.
 const pageText = 256 << 10
 
 func cutShown(text string, was bool) (string, bool) {
@@ -227,11 +227,11 @@ func cutShown(text string, was bool) (string, bool) {
 }
 
 const (
-	growthDays  = 366  // that are drawn at most
-	growthReads = 4000 // days of collections that are read to be drawn, at most
+	growthDays  = 366  // days to draw, at most
+	growthReads = 4000 // days of collections to read for a chart, at most
 )
 
-// growth draws how collections have grown over their last days, and says how many these are.
+// growth draws the growth of collections over their last days, and returns the number of days.
 func (b *batches) growth(r *http.Request, all []*inspect.Collection) ([]chart, int, error) {
 	dates := datesFrom(all, "", min(growthDays, max(growthReads/max(len(all), 1), 2)), false)
 	if len(dates) < 2 {
@@ -249,7 +249,7 @@ func (b *batches) growth(r *http.Request, all []*inspect.Collection) ([]chart, i
 	if err != nil {
 		return nil, 0, err
 	}
-	var sums []*inspect.Brief // of each day that one at least has done
+	var sums []*inspect.Brief // of each day that at least one collection has completed
 	for _, x := range briefs {
 		if !x.Done {
 			continue
@@ -268,32 +268,34 @@ func (b *batches) growth(r *http.Request, all []*inspect.Collection) ([]chart, i
 	size := func(v float64) string { return stats.Bytes(int64(v)) }
 	pages, bytes := 0.0, 0.0
 	charts := []chart{
-		drawDays("Pages in all", "good", sums, func(x *inspect.Brief) float64 { pages += float64(x.Pages); return pages },
+		drawDays("Pages, total", "good", sums,
+			func(x *inspect.Brief) float64 { pages += float64(x.Pages); return pages },
 			number),
-		drawDays("Bytes in all", "", sums, func(x *inspect.Brief) float64 { bytes += float64(x.Bytes); return bytes }, size),
-		drawDays("Pages of a day", "good", sums, func(x *inspect.Brief) float64 { return float64(x.Pages) }, number)}
-	if len(all) == 1 { // those of several may be the same
-		charts = append(charts, drawDays("Sites of a day", "", sums, func(x *inspect.Brief) float64 {
+		drawDays("Bytes, total", "", sums, func(x *inspect.Brief) float64 { bytes += float64(x.Bytes); return bytes },
+			size),
+		drawDays("Pages per day", "good", sums, func(x *inspect.Brief) float64 { return float64(x.Pages) }, number)}
+	if len(all) == 1 { // sites of several collections may overlap
+		charts = append(charts, drawDays("Sites per day", "", sums, func(x *inspect.Brief) float64 {
 			return float64(x.Sites)
 		}, number))
 	}
 	return charts, len(sums), nil
 }
 
-// drawDays makes a chart of days.
+// drawDays draws a chart over days.
 func drawDays(name, class string, days []*inspect.Brief, value func(*inspect.Brief) float64,
 	say func(float64) string) chart {
 	points := make([]stats.Point, len(days))
 	values := map[time.Time]float64{}
 	for i, d := range days {
 		at, err := time.Parse(time.DateOnly, d.Date)
-		if err == nil { // as of every day of a place
+		if err == nil { // every day has a valid date
 			points[i].Time = at
 		}
 		values[at] = value(d)
 	}
 	c := drawPoints(name, class, points, func(p *stats.Point) float64 { return values[p.Time] }, say)
 	c.From, c.To = days[0].Date, days[len(days)-1].Date
-	c.Says = fmt.Sprintf("%s from %s to %s: at most %s, %s in the end", name, c.From, c.To, c.Most, c.Last)
+	c.Says = fmt.Sprintf("%s from %s to %s: at most %s, finally %s", name, c.From, c.To, c.Most, c.Last)
 	return c
 }

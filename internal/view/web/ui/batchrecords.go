@@ -18,17 +18,17 @@ import (
 	"kumo/internal/batch/inspect"
 )
 
-// What a day has of pages: a list of its records, and one whole.
+// Records of a day: a list, and a single one.
 type (
 	entryPage struct {
-		Records []batch.Entry `json:"records"` // in the order of URLs
-		Looked  int           `json:"looked"`  // how many were gone through
+		Records []batch.Entry `json:"records"` // sorted by URL
+		Looked  int           `json:"looked"`  // number of scanned entries
 		Next    *int64        `json:"next,omitempty"`
 	}
 	batchRecord struct {
 		URL        string    `json:"url"`
 		Became     string    `json:"became"`
-		Status     int       `json:"status"` // 0: there was no answer
+		Status     int       `json:"status"` // 0: no answer
 		Type       string    `json:"type,omitempty"`
 		Time       time.Time `json:"time,omitzero"`
 		TookMS     int64     `json:"took_ms"`
@@ -40,8 +40,8 @@ type (
 		Truncated  string    `json:"truncated,omitempty"`
 		Malformed  string    `json:"malformed,omitempty"`
 		Trouble    string    `json:"trouble,omitempty"` // why the answer cannot be read
-		Other      bool      `json:"other"`             // the record is among those in other languages
-		Day        string    `json:"day,omitempty"`     // whose record it is: an earlier one's where the page is unchanged
+		Other      bool      `json:"other"`             // the record is in the files for other languages
+		Day        string    `json:"day,omitempty"`     // day of the record; for an unchanged page, an earlier one
 		Part       string    `json:"part,omitempty"`
 		Offset     int64     `json:"offset"`
 		Length     int64     `json:"length"`
@@ -54,15 +54,15 @@ type (
 		Simhash    string    `json:"simhash,omitempty"`
 		Headline   string    `json:"headline,omitempty"`
 		Text       string    `json:"text,omitempty"`
-		XML        string    `json:"xml,omitempty"`       // as it lies there
-		Cut        bool      `json:"cut"`                 // Text or XML are only a beginning
-		Request    string    `json:"request,omitempty"`   // as it was sent
+		XML        string    `json:"xml,omitempty"`       // raw
+		Cut        bool      `json:"cut"`                 // Text or XML is truncated
+		Request    string    `json:"request,omitempty"`   // as sent
 		Head       string    `json:"head,omitempty"`      // of the answer
 		Fetched    time.Time `json:"fetched_as,omitzero"` // of the record
 	}
 )
 
-// records lists the records of a day that a request asks for.
+// records lists records of a day.
 func (d batchDay) records(r *http.Request) (*entryPage, error) {
 	n, err := limit(r)
 	if err != nil {
@@ -83,10 +83,10 @@ func (d batchDay) records(r *http.Request) (*entryPage, error) {
 	defer d.release()
 	l, err := d.c.List(r.Context(), d.date, q, cursor)
 	switch {
-	case errors.Is(err, fs.ErrNotExist): // no page of that kind, or not yet
+	case errors.Is(err, fs.ErrNotExist): // the day has no such pages, or not yet
 		return &entryPage{Records: []batch.Entry{}}, nil
 	case errors.Is(err, inspect.ErrCursor):
-		return nil, badRequest("cursor is %d: \"next\" of an answer is wanted", cursor)
+		return nil, badRequest("cursor is %d: expected \"next\" of an answer", cursor)
 	case err != nil:
 		return nil, damageProblem(err)
 	}
@@ -97,26 +97,26 @@ func (d batchDay) records(r *http.Request) (*entryPage, error) {
 	return p, nil
 }
 
-// recordQuery is of which records a request asks.
+// recordQuery returns the query of a request.
 func recordQuery(r *http.Request) (q inspect.Query, err error) {
 	of := r.FormValue("of")
 	if q.Other = of == "other"; of != "" && !q.Other {
-		return q, badRequest("of is %q: only \"other\" is known", cut(of, 40))
+		return q, badRequest("of is %q: expected \"other\"", cut(of, 40))
 	}
 	return q, nil
 }
 
-// maxShown is how much of a record's text, of its XML and of heads is given.
+// maxShown limits a record's text, its XML and heads.
 const maxShown = 1 << 20
 
-// A found URL is what a day has of it, with the record of the day that has it where the page is unchanged.
+// A foundURL is a day's records of a URL; for an unchanged page, with the record of an earlier day.
 type foundURL struct {
 	*inspect.URL
-	page *inspect.Page // nil: there is none
-	day  string        // whose record it is
+	page *inspect.Page // nil if there is none
+	day  string        // day of that record
 }
 
-// query finds what a day has of the URL that a request names. Who calls it has entered.
+// find returns a day's records of the URL in a request. The caller must have acquired a reader slot.
 func (d batchDay) find(r *http.Request) (*foundURL, error) {
 	typed := r.FormValue("url")
 	u, err := weburl.Parse(strings.TrimSpace(typed))
@@ -125,8 +125,8 @@ func (d batchDay) find(r *http.Request) (*foundURL, error) {
 	}
 	found, err := d.c.Find(r.Context(), d.date, u.Canonical().String())
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &problem{http.StatusNotFound, "The day did not ask for this URL",
-			"another day may have; kumo batch show names those"}
+		return nil, &problem{http.StatusNotFound, "The day did not request this URL",
+			"another day may have; kumo batch show lists these"}
 	}
 	if err != nil {
 		return nil, damageProblem(err)
@@ -192,28 +192,28 @@ func (x *batchRecord) setPage(pg *inspect.Page) {
 	}
 }
 
-// hundredths is a share as a record has it, without the digits that a float32 has not.
+// hundredths rounds a float32 share from a record.
 func hundredths(share float32) float64 { return math.Round(float64(share)*100) / 100 }
 
-// batchFormats are those in which a page of a day is given.
+// batchFormats are the formats of a day's page.
 var batchFormats = append(slices.Clone(formats), "xml")
 
-// A batchPart is a page of a day, or a part of it, to read.
+// A batchPart is a part of the text of a day's page.
 type batchPart struct {
 	pagePart
 	Became  string    `json:"became"`
-	Day     string    `json:"day,omitempty"` // whose record it is: an earlier one's where the page is unchanged
+	Day     string    `json:"day,omitempty"` // day of the record; for an unchanged page, an earlier one
 	Fetched time.Time `json:"fetched,omitzero"`
 }
 
-// text is a page of a day in the form that a request asks for.
+// text returns a day's page in the requested format.
 func (d batchDay) text(r *http.Request) (*batchPart, error) {
 	wanted, err := partAsked(r)
 	if err != nil {
 		return nil, err
 	}
 	if !slices.Contains(batchFormats, wanted.as) {
-		return nil, badRequest("as is %q: it is one of %s", cut(wanted.as, 40), strings.Join(batchFormats, ", "))
+		return nil, badRequest("as is %q: expected one of %s", cut(wanted.as, 40), strings.Join(batchFormats, ", "))
 	}
 	if !d.acquire(r.Context()) {
 		return nil, r.Context().Err()
@@ -230,7 +230,7 @@ func (d batchDay) text(r *http.Request) (*batchPart, error) {
 	return p, err
 }
 
-// render is all of a page in a form; without text if it has no record, or asks not to be archived.
+// render returns a complete page in a format; without text if it has no record, or must not be archived.
 func (f *foundURL) render(ctx context.Context, c *inspect.Collection, as string) (*batchPart, error) {
 	x := &batchPart{pagePart: pagePart{URL: f.URL.URL, As: as}, Became: f.Outcome(), Day: f.day}
 	d := f.Document
@@ -249,8 +249,8 @@ func (f *foundURL) render(ctx context.Context, c *inspect.Collection, as string)
 		if d, err = f.storedDocument(ctx, c); err != nil {
 			return nil, damageProblem(err)
 		} else if d == nil {
-			return nil, &problem{http.StatusNotFound, "The page's document cannot be had",
-				"as=text gives the text of its record"}
+			return nil, &problem{http.StatusNotFound, "The page's document is not available",
+				"as=text returns the text of its record"}
 		}
 	}
 	if f.page != nil {
@@ -272,7 +272,8 @@ func (f *foundURL) render(ctx context.Context, c *inspect.Collection, as string)
 	return x, nil
 }
 
-// whole is the document that has the page's body: an earlier day's where the page is unchanged; nil if there is none.
+// storedDocument returns the Document with the page's body; for an unchanged page, that of an earlier day. It is nil if
+// there is none.
 func (f *foundURL) storedDocument(ctx context.Context, c *inspect.Collection) (*batch.Document, error) {
 	if f.Page != nil {
 		return f.Document, nil

@@ -8,62 +8,65 @@ import (
 	"strings"
 )
 
-// What programs ask of batch crawls; what they get is in batches.go, batchdays.go and so on.
+// Endpoints for batch crawls. Their answers are defined in batches.go, batchdays.go and so on.
 
 var (
-	batchParam      = param{"path", "batch", "string", "the batch crawls' name, as /batches lists it", true}
+	batchParam      = param{"path", "batch", "string", "the name of the batch crawls, as listed by /batches", true}
 	collectionParam = param{"path", "collection", "string", "the collection's code or directory", true}
-	ofOneParam      = param{"query", "collection", "string", "only of the collection with this code or directory", false}
-	otherParam      = param{"query", "of", "string", "other: pages in other languages, which were kept apart", false}
-	dayParam        = param{"path", "day", "string", "the day: 2026-11-21, or last", true}
+	ofOneParam      = param{"query", "collection", "string", "only the collection with this code or directory", false}
+	otherParam      = param{"query", "of", "string", "other: pages in other languages, which are stored separately",
+		false}
+	dayParam = param{"path", "day", "string", "the day: 2026-11-21, or last", true}
 )
 
 const aDay = "/batches/{batch}/collections/{collection}/days/{day}"
 
-// endpoints are those for programs' requests about batch crawls.
+// endpoints returns the endpoints for batch crawls.
 func (set *batchSet) endpoints() []endpoint {
 	return []endpoint{
-		{"/batches", "batches", "The places of batch crawls that are shown.", nil, batchList{},
+		{"/batches", "batches", "The storage locations of batch crawls.", nil, batchList{},
 			func(r *http.Request) (any, error) { return batchList{set.entries(r.Context())}, nil }},
-		{"/batches/{batch}", "collections", "The collections of a place of batch crawls, in the order of their directories.",
+		{"/batches/{batch}", "collections", "The collections in a storage location of batch crawls, sorted by " +
+			"directory.",
 			[]param{batchParam, after, limitParam}, batchAnswer{}, listWithTarget(set.find, getBatch)},
 		{"/batches/{batch}/days", "days",
-			"What days of collections came to: the newest first, and those of a day in the order of the collections' " +
+			"Results of days of collections: newest first, those of a day in the order of the collections' " +
 				"directories.",
 			[]param{batchParam, ofOneParam, after, limitParam}, dayList{}, listWithTarget(set.find, getDays)},
 		{"/batches/{batch}/search", "batchSearch",
-			"XML records by words, of all days or of some, the newest day first, and those of a day in the order of URLs. " +
-				"A bounded part of them is gone through: \"cut\" says so, and \"next\" goes on.",
+			"XML records by words, on all days or some, newest day first, those of a day sorted by URL. " +
+				"A limited part is scanned: then the answer has \"cut\", and \"next\" continues.",
 			[]param{batchParam, ofOneParam, otherParam,
 				{"query", "words", "string",
-					"words that have to be there, all of them, in whatever case: in URL, headline or text", false},
-				{"query", "day", "string", "only of a day such as 2026-11-26, or of a month such as 2026-11", false},
-				{"query", "cursor", "string", "where to go on: \"next\" of the answer before", false},
+					"words that must occur, all of them, ignoring case: in URL, headline or text", false},
+				{"query", "day", "string", "only this day, as 2026-11-26, or this month, as 2026-11", false},
+				{"query", "cursor", "string", "where to continue: \"next\" of the previous answer", false},
 				limitParam}, recordsFound{}, listWithTarget(set.find, getBatchSearch)},
-		{aDay, "day", "A day of a collection: how far it is, what it came to, its jobs, and its files.",
+		{aDay, "day", "A day of a collection: its progress, results, jobs and files.",
 			[]param{batchParam, collectionParam, dayParam}, dayAnswer{},
 			withTarget(set.day, batchDay.answer)},
 		{aDay + "/records", "dayRecords",
-			"The XML records of a day that is done, in the order of URLs. A page of the list may have few or none, and yet a " +
-				"next one.",
+			"The XML records of a completed day, sorted by URL. An answer may contain few records or none and still " +
+				"have a next one.",
 			[]param{batchParam, collectionParam, dayParam, otherParam,
-				{"query", "find", "string", "only those that have this in URL, headline or text, whatever the case", false},
-				{"query", "cursor", "integer", "where to go on: \"next\" of the answer before", false},
+				{"query", "find", "string", "only records with this text in URL, headline or text, ignoring case",
+					false},
+				{"query", "cursor", "integer", "where to continue: \"next\" of the previous answer", false},
 				limitParam}, entryPage{}, withTarget(set.day, batchDay.records)},
 		{aDay + "/record", "dayRecord",
-			"What came of a URL on a day: its answer, its XML record, and its text. Of a page that is unchanged the record of " +
-				"the day that has it.",
+			"The outcome of a URL on a day: its answer, its XML record, and its text. For an unchanged page, the " +
+				"record of an earlier day.",
 			[]param{batchParam, collectionParam, dayParam, urlParam}, batchRecord{},
 			withTarget(set.day, batchDay.record)},
-		{aDay + "/page", "dayPage", "A page of a day, to read. Of one that is unchanged the text of the day that has it.",
+		{aDay + "/page", "dayPage", "The text of a day's page. For an unchanged page, the text of an earlier day.",
 			[]param{batchParam, collectionParam, dayParam, urlParam,
-				{"query", "as", "string", "markdown (unless given), made of the page anew; text or xml: as the day's record " +
-					"has it; headers: the header fields", false},
+				{"query", "as", "string", "markdown (default), generated from the page; text or xml: from the day's " +
+					"record; headers: the header fields", false},
 				offsetParam, bytesParam}, batchPart{}, withTarget(set.day, batchDay.text)},
 	}
 }
 
-// A batchSet is the storage locations of batch crawls, in their order. It does not change; each guards its own state.
+// A batchSet contains the storage locations of batch crawls, in order. It does not change; each guards its own state.
 type batchSet struct{ all []*batches }
 
 func newBatchSet(done context.Context, all []Batch, several bool) *batchSet {
@@ -71,10 +74,10 @@ func newBatchSet(done context.Context, all []Batch, several bool) *batchSet {
 	for _, b := range all {
 		where := b.Name
 		if strings.Contains(where, "://") {
-			where, _, _ = strings.Cut(where, "?") // whose options are no part of the name
+			where, _, _ = strings.Cut(where, "?") // options are not part of the name
 		}
 		name := freeName(where, func(name string) bool { return set.named(name) != nil })
-		q := newQueue("The place of batch crawls "+name, b.Name, several)
+		q := newQueue("The storage location of batch crawls "+name, b.Name, several)
 		set.all = append(set.all, newBatches(done, name, b, q))
 	}
 	return set
@@ -87,15 +90,15 @@ func (set *batchSet) named(name string) *batches {
 	return nil
 }
 
-// query returns the batch crawls that a path names.
+// find returns the batch crawls in a path.
 func (set *batchSet) find(r *http.Request) (*batches, error) {
 	if b := set.named(r.PathValue("batch")); b != nil {
 		return b, nil
 	}
-	return nil, &problem{http.StatusNotFound, "There are no such batch crawls here", "/api/v1/batches lists all"}
+	return nil, &problem{http.StatusNotFound, "There are no such batch crawls", "/api/v1/batches lists all"}
 }
 
-// collection returns the collection that a path names, without a date.
+// collection returns the collection in a path, without a date.
 func (set *batchSet) collection(r *http.Request) (d batchDay, err error) {
 	if d.batches, err = set.find(r); err == nil {
 		d.c, err = d.batches.collection(r.Context(), r.PathValue("collection"))
@@ -103,7 +106,7 @@ func (set *batchSet) collection(r *http.Request) (d batchDay, err error) {
 	return d, err
 }
 
-// day returns the day that a path names.
+// day returns the day in a path.
 func (set *batchSet) day(r *http.Request) (batchDay, error) {
 	d, err := set.collection(r)
 	if err != nil {

@@ -16,32 +16,32 @@ import (
 	"kumo/internal/batch/inspect"
 )
 
-// Records of many days by words.
+// Records of several days by words.
 type (
 	recordsFound struct {
-		Hits   []recordHit `json:"hits"`           // the newest day first
-		Days   int         `json:"days"`           // that were looked into
-		Looked int         `json:"looked"`         // records that were gone through
-		Next   string      `json:"next,omitempty"` // goes on behind these as "cursor"; missing: all was gone through
-		Cut    string      `json:"cut,omitempty"`  // why the search ended though fewer were found than were asked for
+		Hits   []recordHit `json:"hits"`           // newest day first
+		Days   int         `json:"days"`           // number of searched days
+		Looked int         `json:"looked"`         // number of scanned records
+		Next   string      `json:"next,omitempty"` // value for "cursor" to continue; missing: all records were searched
+		Cut    string      `json:"cut,omitempty"`  // why the search ended before enough records were found
 	}
 	recordHit struct {
 		batch.Entry
 		Collection string `json:"collection"`
 		Directory  string `json:"directory"`
 		Day        string `json:"day"`
-		Snippet    string `json:"snippet,omitempty"` // what stands around the first word that the text has
+		Snippet    string `json:"snippet,omitempty"` // text around the first match in the text
 	}
 )
 
-const searchDays = 300 // that are looked into for one answer
+const searchDays = 300 // maximum number of days per answer
 
 var dayPattern = regexp.MustCompile(`^([0-9]{4}(-[0-9]{2}){0,2})?$`)
 
-// A searchPosition is where a search goes on: in a day, or behind it.
+// A searchPosition is where a search continues: in a day, or after it.
 type searchPosition struct {
 	date, dir string
-	cursor    int64 // in the day; -1: behind it
+	cursor    int64 // position in the day; -1: after it
 }
 
 func (p searchPosition) String() string {
@@ -51,7 +51,7 @@ func (p searchPosition) String() string {
 	return fmt.Sprintf("%s/%s/%d", p.date, p.dir, p.cursor)
 }
 
-// afterKey is the day as daysFrom takes it.
+// afterKey returns the day in the form that daysFrom takes.
 func (p searchPosition) afterKey() string {
 	if p.date == "" {
 		return ""
@@ -67,7 +67,7 @@ func searchFrom(text string) (p searchPosition, err error) {
 		p.cursor, err = strconv.ParseInt(number, 10, 64)
 	}
 	if text != "" && !is || err != nil || within && p.cursor < 0 {
-		return p, badRequest("cursor is %q: \"next\" of an answer is wanted", cut(text, 40))
+		return p, badRequest("cursor is %q: expected \"next\" of an answer", cut(text, 40))
 	}
 	return p, nil
 }
@@ -82,7 +82,7 @@ func getBatchSearch(b *batches, r *http.Request, n int) (*recordsFound, error) {
 		return nil, err
 	}
 	q.Words = strings.Fields(r.FormValue("words"))
-	if err := (&lookup.Query{Words: q.Words}).Check(); err != nil { // the same bounds
+	if err := (&lookup.Query{Words: q.Words}).Check(); err != nil { // the same limits apply
 		return nil, badRequest("%v", err)
 	}
 	all, err := b.requested(r)
@@ -91,12 +91,12 @@ func getBatchSearch(b *batches, r *http.Request, n int) (*recordsFound, error) {
 	}
 	days := r.FormValue("day")
 	if !dayPattern.MatchString(days) {
-		return nil, badRequest("day is %q: a day such as 2026-11-26 is wanted, or a month or a year", cut(days, 40))
+		return nil, badRequest("day is %q: expected a day as 2026-11-26, or a month or year", cut(days, 40))
 	}
 	return b.search(r.Context(), within(all, days), q, from, n)
 }
 
-// within are collections with their days that begin so.
+// within returns the collections, restricted to days with a prefix.
 func within(all []*inspect.Collection, days string) (some []*inspect.Collection) {
 	for _, c := range all {
 		only := *c
@@ -110,7 +110,7 @@ func within(all []*inspect.Collection, days string) (some []*inspect.Collection)
 	return some
 }
 
-// search goes through a bounded part of the records of days, the newest first, and gives up to n that fit.
+// search scans a bounded part of the records of days, newest first, and returns up to n matches.
 func (b *batches) search(ctx context.Context, all []*inspect.Collection, q inspect.Query, from searchPosition,
 	n int) (*recordsFound, error) {
 	if !b.acquire(ctx) {
@@ -134,10 +134,10 @@ func (b *batches) search(ctx context.Context, all []*inspect.Collection, q inspe
 		q.Limit = n - len(x.Hits)
 		l, err := d.c.ListWithin(ctx, d.date, q, cursor, budget)
 		switch {
-		case errors.Is(err, fs.ErrNotExist): // no page of that kind, or not yet
+		case errors.Is(err, fs.ErrNotExist): // the day has no such pages, or not yet
 			l = &inspect.RecordList{}
 		case errors.Is(err, inspect.ErrCursor) && cursor > 0:
-			return nil, badRequest("cursor is %q: \"next\" of an answer is wanted", from)
+			return nil, badRequest("cursor is %q: expected \"next\" of an answer", from)
 		case err != nil:
 			return nil, damageProblem(err)
 		}
@@ -149,12 +149,12 @@ func (b *batches) search(ctx context.Context, all []*inspect.Collection, q inspe
 		at, cursor = searchPosition{d.date, d.c.Directory, -1}, 0
 	}
 	if x.Next != "" && len(x.Hits) < n {
-		x.Cut = fmt.Sprintf("%d records of %d days were gone through", x.Looked, x.Days)
+		x.Cut = fmt.Sprintf("%d records of %d days were searched", x.Looked, x.Days)
 	}
 	return x, nil
 }
 
-// add adds what a list of a day has found.
+// add adds the matches of a day.
 func (x *recordsFound) add(d dayOf, l *inspect.RecordList, words []string) {
 	x.Looked += l.Looked
 	for i := range l.Records {

@@ -10,10 +10,10 @@ import (
 	"kumo/internal/state/forecast"
 )
 
-// A chart is a curve as a page draws it: without a script, in a box of [chartWidth] by [chartHeight].
+// A chart is a curve on a page, drawn without scripts in a box of [chartWidth] by [chartHeight].
 type chart struct {
 	Name, Says string
-	Line, Area string // paths
+	Line, Area string // SVG paths
 	Most, Last string
 	From, To   string
 	Class      string
@@ -22,10 +22,10 @@ type chart struct {
 const (
 	chartWidth  = 400
 	chartHeight = 80
-	chartSteps  = 160 // that a curve is drawn with at most
+	chartSteps  = 160 // maximum number of points of a curve
 )
 
-// charts are the curves of a crawl.
+// charts returns the charts of a crawl.
 func (c *crawl) charts(r *http.Request) ([]chart, error) {
 	x, err := c.curves(r)
 	if err != nil {
@@ -43,20 +43,22 @@ func (c *crawl) charts(r *http.Request) ([]chart, error) {
 			return float64(get(b)-get(a)) / max(b.Time.Sub(a.Time).Seconds(), 0.001)
 		}
 	}
-	all := []chart{draw("Pages a second", "good", points, perSecond(func(p *stats.Point) int64 { return p.Pages }), rate)}
-	if len(x.Hour) == 0 { // the files have no more
-		all[0].Name = "Visits a second"
+	all := []chart{draw("Pages per second", "good", points, perSecond(func(p *stats.Point) int64 { return p.Pages }),
+		rate)}
+	if len(x.Hour) == 0 { // the crawl's files contain nothing else
+		all[0].Name = "Visits per second"
 		return all, nil
 	}
 	return append(all,
-		draw("Received a second", "", points, perSecond(func(p *stats.Point) int64 { return p.Bytes }),
+		draw("Received per second", "", points, perSecond(func(p *stats.Point) int64 { return p.Bytes }),
 			func(v float64) string { return stats.Bytes(int64(v)) + "/s" }),
 		draw("URLs waiting", "", points, func(_, b *stats.Point) float64 { return float64(b.Waiting) },
 			func(v float64) string { return forecast.Grouped(int64(v)) }),
-		draw("Errors a second", "bad", points, perSecond(func(p *stats.Point) int64 { return p.Failed }), rate)), nil
+		draw("Errors per second", "bad", points, perSecond(func(p *stats.Point) int64 { return p.Failed }), rate)), nil
 }
 
-// draw makes a chart of what comes of each point and one before it, a second at least: a rate over less says nothing.
+// draw draws a value that is computed from each point and one at least a second before it, as rates over shorter times
+// are meaningless.
 func draw(name, class string, points []stats.Point, value func(a, b *stats.Point) float64,
 	say func(float64) string) chart {
 	first := points[0].Time
@@ -74,7 +76,7 @@ func draw(name, class string, points []stats.Point, value func(a, b *stats.Point
 	return join(name, class, first, span, dots, say)
 }
 
-// drawPoints makes a chart of points as they are.
+// drawPoints draws a value of each point.
 func drawPoints(name, class string, points []stats.Point, value func(*stats.Point) float64,
 	say func(float64) string) chart {
 	first := points[0].Time
@@ -86,7 +88,7 @@ func drawPoints(name, class string, points []stats.Point, value func(*stats.Poin
 	return join(name, class, first, span, dots, say)
 }
 
-// A dot is a point of a chart, with the value in place of its height.
+// A dot is a point of a chart; y is the value.
 type dot struct{ x, y float64 }
 
 // join draws a line through dots.
@@ -114,6 +116,6 @@ func join(name, class string, first time.Time, span time.Duration, dots []dot, s
 		layout = "2 Jan 15:04"
 	}
 	c.From, c.To = first.UTC().Format(layout), first.Add(span).UTC().Format(layout)
-	c.Says = fmt.Sprintf("%s from %s to %s UTC: at most %s, %s in the end", name, c.From, c.To, c.Most, c.Last)
+	c.Says = fmt.Sprintf("%s from %s to %s UTC: at most %s, finally %s", name, c.From, c.To, c.Most, c.Last)
 	return c
 }

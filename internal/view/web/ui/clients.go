@@ -6,15 +6,15 @@ import (
 	"sync"
 )
 
-// Slots are held by clients, at most limit of them at a time and at most perClient by one address. A client that finds
-// none free evicts another: newcomers always get one, and one address cannot keep others out.
+// slots are held by clients, at most limit in total and at most perClient per address. If none is free, a new client
+// evicts another: newcomers always get a slot, and one address cannot keep others out.
 type slots struct {
 	limit, perClient int
 
-	mu     sync.Mutex // guards below
+	mu     sync.Mutex // guards the fields below
 	held   int
 	serial uint64
-	owners map[netip.Prefix][]*slot // the oldest first
+	owners map[netip.Prefix][]*slot // oldest first
 }
 
 // A slot is held from acquire until release, or until evict is called.
@@ -28,8 +28,8 @@ func newSlots(limit, perClient int) *slots {
 	return &slots{limit: limit, perClient: perClient, owners: map[netip.Prefix][]*slot{}}
 }
 
-// acquire gives the client at an address a slot. It evicts the client's own oldest one if the client has as many as it
-// may, or else the oldest one of the address that holds most.
+// acquire returns a slot for the client at an address. If the client has its maximum, it evicts the client's oldest
+// slot. If all slots are taken, it evicts the oldest slot of the address with most.
 func (s *slots) acquire(remote string, evict func()) *slot {
 	owner := network(remote)
 	s.mu.Lock()
@@ -52,7 +52,8 @@ func (s *slots) acquire(remote string, evict func()) *slot {
 	return added
 }
 
-// oldestOfLargest is the oldest slot of the owner that holds most, the newcomer's request included. The lock is held.
+// oldestOfLargest returns the oldest slot of the owner with most slots, including the newcomer's request. The caller
+// holds the lock.
 func (s *slots) oldestOfLargest(newcomer netip.Prefix) (oldest *slot) {
 	largest := 0
 	for owner, all := range s.owners {
@@ -74,7 +75,7 @@ func (s *slots) release(x *slot) {
 	s.remove(x)
 }
 
-// remove removes a slot if it is there. The lock is held.
+// remove removes a slot if it is present. The caller holds the lock.
 func (s *slots) remove(x *slot) {
 	if x == nil {
 		return
@@ -92,8 +93,8 @@ func (s *slots) remove(x *slot) {
 	s.owners[x.owner] = all
 }
 
-// network is what counts as one client: an IPv4 address, or the /64 network of an IPv6 address, of which one machine may
-// use any number. All that has no such address is one client.
+// network returns the network that counts as one client: an IPv4 address, or the /64 network of an IPv6 address, in
+// which one machine may use any number of addresses. All clients without an IP address count as one.
 func network(remote string) netip.Prefix {
 	at, err := netip.ParseAddrPort(remote)
 	if err != nil {
@@ -103,6 +104,6 @@ func network(remote string) netip.Prefix {
 	if addr.Is4() {
 		bits = 32
 	}
-	p, _ := addr.Prefix(bits) // the bits are right
+	p, _ := addr.Prefix(bits) // the bits are valid
 	return p
 }

@@ -53,7 +53,7 @@ func TestSlots(t *testing.T) {
 	}
 }
 
-// A pipeNet is a network within a synctest bubble, whose connections hold nothing that is not read.
+// A pipeNet is a network within a synctest bubble. Its connections do not buffer.
 type pipeNet struct {
 	conns chan net.Conn
 	done  chan struct{}
@@ -78,7 +78,7 @@ func (p *pipeNet) Accept() (net.Conn, error) {
 func (p *pipeNet) Addr() net.Addr { return &net.TCPAddr{} }
 func (p *pipeNet) Close() error   { p.close(); return nil }
 
-// dial connects from an address, and sends something.
+// dial connects from an address and sends a text.
 func (p *pipeNet) dial(t *testing.T, from, text string) net.Conn {
 	t.Helper()
 	here, there := net.Pipe()
@@ -90,7 +90,7 @@ func (p *pipeNet) dial(t *testing.T, from, text string) net.Conn {
 	return here
 }
 
-// get is the answer to a request from an address, and how long it took.
+// get returns the answer to a request from an address, and its duration.
 func (p *pipeNet) get(t *testing.T, from, path, fields string) (*http.Response, time.Duration) {
 	t.Helper()
 	begin := time.Now()
@@ -102,7 +102,7 @@ func (p *pipeNet) get(t *testing.T, from, path, fields string) (*http.Response, 
 	return resp, time.Since(begin)
 }
 
-// isOpen reports whether the server has left a connection open.
+// isOpen reports whether the server has kept a connection open.
 func isOpen(c net.Conn) bool {
 	_ = c.SetReadDeadline(time.Now().Add(time.Nanosecond))
 	for {
@@ -132,7 +132,7 @@ func countOpen(all []net.Conn) (n int) {
 	return n
 }
 
-// inBubble serves a cluster's page, in a bubble.
+// inBubble serves a cluster's page in a bubble.
 func inBubble(t *testing.T, token string, f func(t *testing.T, p *pipeNet)) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -153,7 +153,7 @@ func inBubble(t *testing.T, token string, f func(t *testing.T, p *pipeNet)) {
 
 const attacker = "127.42.9.9"
 
-// Connections without a whole request keep nobody out, whoever has them, and are closed after a while.
+// Connections without a complete request keep nobody out, whatever their address, and are closed after a while.
 func TestHalfOpenConnections(t *testing.T) {
 	for name, text := range map[string]string{"silent": "", "half a header": "GET / HTTP/1.1\r\nHost: localhost\r\nX"} {
 		t.Run(name, func(t *testing.T) {
@@ -181,7 +181,7 @@ func TestHalfOpenConnections(t *testing.T) {
 	}
 }
 
-// A request whose body comes slowly keeps nobody out; without the token its connection is closed at once.
+// A slow request body keeps nobody out; without the token, its connection is closed at once.
 func TestSlowBodies(t *testing.T) {
 	for _, token := range []string{"", "Authorization: Bearer sesame\r\n"} {
 		t.Run(fmt.Sprint("token=", token != ""), func(t *testing.T) {
@@ -202,7 +202,7 @@ func TestSlowBodies(t *testing.T) {
 				if token == "" {
 					until = refusalTimeout
 				}
-				time.Sleep(until + time.Second) // which the server waits for a client that may still send
+				time.Sleep(until + time.Second) // the server waits for clients that may still send
 				synctest.Wait()
 				if n := countOpen(all); n > 0 {
 					t.Errorf("%d are open after %v", n, until)
@@ -212,7 +212,7 @@ func TestSlowBodies(t *testing.T) {
 	}
 }
 
-// More requests than are read, wait or are answered at once are refused.
+// Requests over the limit are refused.
 func TestTooManyRequests(t *testing.T) {
 	inBubble(t, "", func(t *testing.T, p *pipeNet) {
 		for range maxRequests {
@@ -230,7 +230,7 @@ func TestTooManyRequests(t *testing.T) {
 	})
 }
 
-// Event streams that are not read keep neither requests nor other streams out, and end.
+// Event streams that are not read block neither requests nor other streams, and end.
 func TestSilentReaders(t *testing.T) {
 	inBubble(t, "", func(t *testing.T, p *pipeNet) {
 		const request = "GET /crawls/nodes/cluster/events HTTP/1.1\r\nHost: localhost\r\n\r\n"

@@ -15,36 +15,36 @@ import (
 	"kumo/internal/state/forecast"
 )
 
-// A cluster is a crawl's, as it is shown: all who look see what was found last.
+// A cluster queries the cluster of a crawl. All requests share the last snapshot.
 type cluster struct {
 	src   inspect.ClusterSource
 	where string
 	done  context.Context
 	hub   hub
 
-	mu       sync.Mutex    // guards below
-	querying chan struct{} // closed when it was looked; nil: nobody does
-	stale    bool          // what is found is old when it is found
+	mu       sync.Mutex    // guards the fields below
+	querying chan struct{} // closed at the end of the running query; nil: none runs
+	stale    bool          // the result of the running query is outdated
 	last     *clusterSnapshot
-	tried    time.Time // when it was looked last
+	tried    time.Time // end of the last query
 	took     time.Duration
-	failed   error // of that
+	failed   error // error of the last query
 }
 
-// A clusterSnapshot is a cluster as it was found.
+// A clusterSnapshot is the result of a query.
 type clusterSnapshot struct {
 	*inspect.Cluster
 	words  []Word
-	events []Event // the newest first
+	events []Event // newest first
 }
 
 const (
-	clusterInterval = 2 * time.Second  // about as often as nodes tell how they are
-	clusterTimeout  = 15 * time.Second // for one look
+	clusterInterval = 2 * time.Second  // approximate interval of nodes' reports
+	clusterTimeout  = 15 * time.Second // for one query
 	maxEvents       = 100
-	defaultNodes    = 100              // of a page
-	oldSnapshot     = 20 * time.Second // after which it is said how old a look is
-	clusterShare    = 10               // looking takes one part in so many of the time at most
+	defaultNodes    = 100              // per page
+	oldSnapshot     = 20 * time.Second // age from which a snapshot's age is displayed
+	clusterShare    = 10               // queries take at most this fraction of the time
 )
 
 func newCluster(done context.Context, c Crawl) *cluster {
@@ -60,11 +60,11 @@ func (c *cluster) close() {
 	if looking != nil {
 		<-looking
 	}
-	_ = c.src.Close() // it was only read
+	_ = c.src.Close() // opened for reading only
 }
 
-// look is how the cluster is, as it was found a moment ago. While somebody looks, and while it does not answer, it is
-// as it was last; of one that does not answer this is said.
+// snapshot returns the state of the cluster, a moment old at most. While a query runs, and if the last one failed, it
+// is the last known state, with a notice.
 func (c *cluster) snapshot(ctx context.Context) (*clusterSnapshot, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -84,7 +84,7 @@ func (c *cluster) snapshot(ctx context.Context) (*clusterSnapshot, error) {
 	if known {
 		patience := time.NewTimer(clusterInterval)
 		defer patience.Stop()
-		enough = patience.C // as it was last will do
+		enough = patience.C // the last known state suffices
 	}
 	select {
 	case <-looking:
@@ -98,7 +98,7 @@ func (c *cluster) snapshot(ctx context.Context) (*clusterSnapshot, error) {
 	return c.answer()
 }
 
-// query looks, whoever waits for it, and closes found.
+// query updates the snapshot, independently of requests, and closes found.
 func (c *cluster) query(found chan struct{}) {
 	ctx, cancel := context.WithTimeout(c.done, clusterTimeout)
 	defer cancel()
@@ -125,39 +125,41 @@ func (c *cluster) answer() (*clusterSnapshot, error) {
 		return nil, &problem{http.StatusServiceUnavailable, "The cluster does not answer", c.failed.Error()}
 	}
 	x := *c.last
-	old := Word{levelWarning, fmt.Sprintf("This is how it was %s ago: the cluster is being asked",
+	old := Word{levelWarning, fmt.Sprintf("This is the state %s ago: the cluster is being queried",
 		stats.Span(time.Since(x.Time))), ""}
 	if c.failed != nil {
 		old = Word{levelProblem,
-			fmt.Sprintf("The cluster does not answer; this is how it was %s ago: %v", stats.Span(time.Since(x.Time)), c.failed),
-			"It is asked again and again. kumo status --crawl says which servers are away."}
+			fmt.Sprintf("The cluster does not answer; this is the state %s ago: %v", stats.Span(time.Since(x.Time)),
+				c.failed),
+			"The query is repeated. kumo status --crawl shows which servers are unreachable."}
 	}
 	x.words = append([]Word{old}, x.words...)
 	return &x, nil
 }
 
-// invalidate has the cluster looked at anew by who asks next.
+// invalidate makes the next request query the cluster again.
 func (c *cluster) invalidate() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.tried, c.stale = time.Time{}, true
 }
 
-// clusterNotices say what is wrong with a cluster, and what is to be expected of it.
+// clusterNotices returns the problems and the forecast of a cluster.
 func clusterNotices(all *inspect.Cluster) []Word {
 	words := []Word{}
 	if all.Trouble != "" {
-		words = append(words, Word{levelProblem, "Too few servers run, and nothing goes on; this is how it was " +
+		words = append(words, Word{levelProblem, "Too few servers run, so the cluster is stopped; this is the state " +
 			all.LastHeard(), all.Trouble})
 	}
 	if all.State == "waiting" {
-		words = append(words, Word{levelInfo, "The crawl was not started yet", "kumo start --crawl " + all.Crawl +
-			" begins it, with URLs and settings"})
+		words = append(words, Word{levelInfo, "The crawl has not been started", "kumo start --crawl " + all.Crawl +
+			" starts it, with URLs and settings"})
 	}
 	notes := all.Notes()
 	for i, note := range notes {
 		if i == maxNotes {
-			words = append(words, Word{levelWarning, fmt.Sprintf("%d notes more", len(notes)-i), "kumo status --crawl has all"})
+			words = append(words, Word{levelWarning, fmt.Sprintf("%d more notes", len(notes)-i),
+				"see kumo status --crawl for all"})
 			break
 		}
 		words = append(words, Word{Level: levelWarning, What: note})
@@ -170,14 +172,14 @@ func clusterNotices(all *inspect.Cluster) []Word {
 
 const maxNotes = 10
 
-// An Event is something that has happened in a cluster.
+// An Event is an event in a cluster.
 type Event struct {
 	Time time.Time `json:"time"`
 	What string    `json:"what"`
-	By   string    `json:"by,omitempty"` // of what somebody has had the crawl do
+	By   string    `json:"by,omitempty"` // user who made a change
 }
 
-// recentEvents are the last events, with what people have had the crawl do, the newest first.
+// recentEvents returns the last events, including users' changes, newest first.
 func recentEvents(x *inspect.Cluster) (all []Event) {
 	for _, e := range x.Events {
 		all = append(all, Event{e.Time, e.What, ""})
@@ -189,7 +191,7 @@ func recentEvents(x *inspect.Cluster) (all []Event) {
 	return all[:min(len(all), maxEvents)]
 }
 
-// clusterLiveValues is what of a cluster changes while a page is open.
+// clusterLiveValues returns the values that an open page updates.
 func clusterLiveValues(x *inspect.Cluster) map[string]string {
 	n := func(v int) string { return forecast.Grouped(int64(v)) }
 	t := &x.Totals
@@ -217,7 +219,7 @@ func members(x *inspect.Cluster) (n int) {
 	return n
 }
 
-// others says how many nodes are no members, by what they are.
+// others returns the numbers of nodes that are not members, by role.
 func others(x *inspect.Cluster) string {
 	of := map[inspect.NodeRole]int{}
 	for i := range x.Nodes {
@@ -237,7 +239,7 @@ func settled(x *inspect.Cluster) string {
 	if x.Settled {
 		return "settled"
 	}
-	return "being settled: hosts change owner"
+	return "not settled: hosts change owner"
 }
 
 func gathered(x *inspect.Cluster) string {
@@ -245,10 +247,10 @@ func gathered(x *inspect.Cluster) string {
 	if g == nil {
 		return ""
 	}
-	return fmt.Sprintf("as %s has gathered it, %.0f s ago", g.By, g.Age)
+	return fmt.Sprintf("gathered by %s, %.0f s ago", g.By, g.Age)
 }
 
-// event is what is told to pages that are open.
+// event returns the data that is sent to open pages.
 func (c *cluster) event(ctx context.Context) (data []byte, more bool) {
 	x, err := c.snapshot(ctx)
 	if err != nil {
@@ -259,9 +261,9 @@ func (c *cluster) event(ctx context.Context) (data []byte, more bool) {
 }
 
 var errNoCluster = &problem{http.StatusNotFound, "This crawl has one node",
-	"there is a cluster on the page of a node (kumo node --ui), or of a cluster (kumo serve --crawl)"}
+	"clusters are shown by the pages of nodes (kumo node --ui) and of clusters (kumo serve --crawl)"}
 
-// clustered returns the crawl that a path names, if it has a cluster.
+// clustered returns the crawl in a path if it has a cluster.
 func (set *crawlSet) clustered(r *http.Request) (*crawl, error) {
 	c, err := set.find(r)
 	if err == nil && c.cluster == nil {
@@ -280,13 +282,13 @@ func (h *crawlPages) listenCluster(w http.ResponseWriter, r *http.Request) {
 	h.streams.send(w, r, c.queue, &c.cluster.hub, func(context.Context) (string, bool) { return "", true })
 }
 
-// A clusterAnswer is a cluster, with some of its nodes.
+// A clusterAnswer is a cluster with some of its nodes.
 type clusterAnswer struct {
 	inspect.Cluster
 	Nodes  []inspect.Node `json:"nodes"`          // by name
-	Next   string         `json:"next,omitempty"` // give it as "after" to go on
+	Next   string         `json:"next,omitempty"` // value for "after" to continue
 	Words  []Word         `json:"words"`
-	Events []Event        `json:"events"` // the newest first
+	Events []Event        `json:"events"` // newest first
 }
 
 func getCluster(c *crawl, r *http.Request, n int) (a clusterAnswer, err error) {
@@ -299,7 +301,7 @@ func getCluster(c *crawl, r *http.Request, n int) (a clusterAnswer, err error) {
 	return a, nil
 }
 
-// someNodes are the first nodes behind one, by name and identity, and the one to go on behind.
+// someNodes returns up to n nodes after another one, by name and identity, and the value to continue with.
 func someNodes(x *inspect.Cluster, after string, n int) (some []inspect.Node, next string) {
 	return pageOfList(orEmpty(x.Nodes), func(n inspect.Node) string { return n.Name + " " + n.Node }, after, n)
 }

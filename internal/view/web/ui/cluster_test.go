@@ -19,14 +19,14 @@ import (
 	"kumo/internal/app/inspect"
 )
 
-// A fakeCluster has nodes that are as a test wants them, and keeps what it is told.
+// A fakeCluster has the nodes that a test defines, and records actions.
 type fakeCluster struct {
-	mu     sync.Mutex // guards below
+	mu     sync.Mutex // guards the fields below
 	all    inspect.Cluster
 	failed error
 	looks  int
 	said   []string
-	hang   chan struct{} // until it is closed no look ends; nil: at once
+	hang   chan struct{} // queries wait until it is closed; nil: they return at once
 }
 
 func (f *fakeCluster) Cluster(ctx context.Context) (*inspect.Cluster, error) {
@@ -106,7 +106,7 @@ func (f *fakeCluster) change(to func(*inspect.Cluster)) {
 	to(&f.all)
 }
 
-// nodesOf are so many nodes of a crawl that runs.
+// nodesOf returns n nodes of a running crawl.
 func nodesOf(n int) *fakeCluster {
 	f := &fakeCluster{all: inspect.Cluster{Crawl: "nodes", State: "running", Epoch: uint64(n), Settled: true,
 		Strategy: "shard",
@@ -131,8 +131,7 @@ func clusterBed(t *testing.T, f *fakeCluster) *bed {
 	return b
 }
 
-// A cluster is shown as the REST describes it, node by node however many there are, and nothing else of a crawl is
-// there.
+// A cluster is shown as the REST API describes it, node by node, and nothing else of a crawl is there.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	const n = 1000
@@ -189,7 +188,8 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// What a person clicks is asked about again, and all nodes do it, for somebody; programs have the same by the REST.
+// Actions on the page are confirmed, apply to all nodes, and are recorded with their author; the REST API offers the
+// same.
 func TestClusterActs(t *testing.T) {
 	t.Parallel()
 	f := nodesOf(2)
@@ -236,8 +236,8 @@ func TestClusterActs(t *testing.T) {
 	}
 	form := url.Values{"csrf": {key("/crawls/nodes/act/block")}, "value": {"x.example"}}
 	_, text := b.ask(t, http.MethodPost, "/crawls/nodes/act/block", form)
-	const want = "At 2 nodes at least 9 of 2,204 URLs examined would be excluded; 6,204 wait in all. " +
-		"Not counted: n0002, which has not answered in time. Some of them: http://a.example/x.example"
+	const want = "At 2 nodes at least 9 of 2,204 URLs that were looked at would be left out; 6,204 wait in all. " +
+		"Not counted: n0002, which has not answered in time. Examples: http://a.example/x.example"
 	if !strings.Contains(text, want) {
 		t.Errorf("what a rule hits is not counted at all nodes:\n%s", text)
 	}
@@ -268,7 +268,7 @@ func TestClusterActs(t *testing.T) {
 	}
 }
 
-// wish has a crawl do something by the REST.
+// wish requests an action by the REST API.
 func (b *bed) wish(t *testing.T, do, body, kind string) (status int, text string) {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/api/v1/crawls/nodes/actions/"+do,
@@ -282,9 +282,8 @@ func (b *bed) wish(t *testing.T, do, body, kind string) (status int, text string
 	return w.Code, strings.TrimSpace(w.Body.String())
 }
 
-// What the nodes have noted is listed with what people have had them do, the newest first, and not for ever: the same
-// on each page, whenever it was begun. A cluster that does not answer is shown as it was, and nobody looks who is not
-// asked.
+// Nodes' events are listed with users' actions, newest first, up to a limit, on each page alike. A cluster that does
+// not answer is shown in its last known state, and without viewers it is not queried.
 func TestClusterEvents(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -336,8 +335,7 @@ func TestClusterEvents(t *testing.T) {
 	})
 }
 
-// While a cluster does not answer, nobody waits for it longer than they want to: not the list of crawls, and not who
-// has it do something. Who sees it meanwhile sees it as it was.
+// A cluster that does not answer delays neither the list of crawls nor actions. Its page shows the last known state.
 func TestAClusterThatHangs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -362,13 +360,13 @@ func TestAClusterThatHangs(t *testing.T) {
 		c.invalidate()
 		x, err := c.snapshot(t.Context())
 		if err != nil || len(x.Nodes) != 3 || time.Since(begin) > clusterInterval || len(x.words) == 0 ||
-			!strings.HasPrefix(x.words[0].What, "This is how it was 62 s ago") {
+			!strings.HasPrefix(x.words[0].What, "This is the state 62 s ago") {
 			t.Errorf("%+v, %v after %v", x, err, time.Since(begin))
 		}
 	})
 }
 
-// A page of a cluster is kept up to date in place of the one that has been for longest.
+// Over the limit, a new event stream of a cluster replaces the oldest one.
 func TestListenersOfACluster(t *testing.T) {
 	t.Parallel()
 	b := clusterBed(t, nodesOf(1))
@@ -385,7 +383,7 @@ func TestListenersOfACluster(t *testing.T) {
 	}
 }
 
-// What a look at 1,000 nodes and their page cost.
+// Cost of a query of 1,000 nodes and of their page.
 func BenchmarkClusterPage(b *testing.B) {
 	f := nodesOf(1000)
 	all, _ := f.Cluster(b.Context())

@@ -13,7 +13,7 @@ import (
 	"kumo/internal/app/inspect"
 )
 
-// A clusterMap is a bar of nodes' shares, or a line of their places.
+// A clusterMap is a bar with the shares of nodes, or a line with their positions.
 type clusterMap struct {
 	Name, Says string
 	Height     int
@@ -28,13 +28,13 @@ type bar struct {
 	Says     string
 }
 
-// Ticks are those of one tone.
+// ticks are the ticks of one tone.
 type ticks struct {
 	Tone int
 	Path string
 }
 
-// A nodeRow is a node in the table.
+// A nodeRow is a row of the table of nodes.
 type nodeRow struct {
 	Name, Link  string
 	Is          inspect.NodeRole
@@ -45,7 +45,7 @@ type nodeRow struct {
 	Cells       []string
 }
 
-// A clusterShown is what of a cluster's page changes.
+// A clusterShown is the part of a cluster's page that changes.
 type clusterShown struct {
 	Maps    []clusterMap
 	Heads   []string
@@ -56,7 +56,7 @@ type clusterShown struct {
 	After   string
 	Events  []Event
 
-	Gathered bool // nobody knows all nodes
+	Gathered bool // no node knows all nodes
 }
 
 func (h *crawlPages) clusterPage(c *crawl, r *http.Request) (*filled, error) {
@@ -85,7 +85,7 @@ func (h *crawlPages) clusterPart(c *crawl, r *http.Request) (*filled, error) {
 	return &filled{"clusterpart", shownCluster(r, x)}, nil
 }
 
-// shownEvents is how many a page has; the REST has all.
+// shownEvents is the number of events on a page; the REST API returns all.
 const shownEvents = 30
 
 func shownCluster(r *http.Request, x *clusterSnapshot) clusterShown {
@@ -152,8 +152,8 @@ const tones = 6
 
 func tone(i int) int { return max(i, 0) % tones }
 
-// clockOff is by how much a node's clock is ahead of this machine's, as far as that can be seen: what it has told
-// cannot come from the future.
+// clockOff returns by how much a node's clock is ahead of this machine's, if that is visible: its reports cannot come
+// from the future.
 func clockOff(n *inspect.Node) string {
 	if n.Clock.IsZero() || n.Age > -1 {
 		return "–"
@@ -161,8 +161,8 @@ func clockOff(n *inspect.Node) string {
 	return fmt.Sprintf("%+.0f s", -n.Age)
 }
 
-// linkOf leads to a node's own page, if it says where that is and who asks may reach it: a page of a machine for itself
-// is linked to where this one is called by such an address, too.
+// linkOf returns the URL of a node's own page, if the node publishes it and the client can reach it. A loopback URL is
+// linked only if the client used a loopback address, too.
 func linkOf(r *http.Request, n *inspect.Node) string {
 	u, err := url.Parse(n.Address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
@@ -180,7 +180,7 @@ func loopback(name string) bool {
 	return name == "localhost" || err == nil && ip.IsLoopback()
 }
 
-// A share says what nodes have their parts of.
+// A share is a quantity of which nodes have parts.
 type share struct {
 	name string
 	of   func(*inspect.Node) int
@@ -188,24 +188,24 @@ type share struct {
 
 func shareOf(x *inspect.Cluster) share {
 	if x.HasLeader() {
-		return share{"Hosts, by who owns them", func(n *inspect.Node) int {
+		return share{"Hosts, by owner", func(n *inspect.Node) int {
 			if n.Facts == nil || n.Is == inspect.NodeDead {
 				return 0
 			}
 			return n.Owned
 		}}
 	}
-	return share{"Hosts where URLs wait, by whose they are", func(n *inspect.Node) int { return n.Hosts }}
+	return share{"Hosts with pending URLs, by owner", func(n *inspect.Node) int { return n.Hosts }}
 }
 
-// mapsOf are the bars of a cluster: shares of hosts and of what waits and, where a hash says whose hosts are, the
-// places of nodes.
+// mapsOf returns the maps of a cluster: shares of hosts and of pending URLs and, if owners are determined by hash, the
+// positions of nodes.
 func mapsOf(x *inspect.Cluster) []clusterMap {
 	hosts := shareOf(x)
-	all := []clusterMap{bars(x, hosts), bars(x, share{"URLs that wait, by where", func(n *inspect.Node) int {
+	all := []clusterMap{bars(x, hosts), bars(x, share{"Pending URLs, by node", func(n *inspect.Node) int {
 		return n.Waiting
 	}})}
-	slots, leads := 1024, x.HasLeader() // or as many as are taken
+	slots, leads := 1024, x.HasLeader() // or as many as are occupied
 	var placed, points []float64
 	for i := range x.Nodes {
 		slots = max(slots, x.Nodes[i].Slot+1)
@@ -223,10 +223,10 @@ func mapsOf(x *inspect.Cluster) []clusterMap {
 		}
 		placed, points = append(placed, at), append(points, point)
 	}
-	bySlot := line(x, fmt.Sprintf("Slots of the table of nodes, of %d: a host's hash leads to one of them", slots),
+	bySlot := line(x, fmt.Sprintf("Slots of the table of nodes, of %d: a host's hash selects one of them", slots),
 		placed)
 	bySlot.From, bySlot.To = "0", strconv.Itoa(slots-1)
-	byID := line(x, "The space of ids: a host goes to the nodes whose ids are closest to its own", points)
+	byID := line(x, "Identifier space: a host belongs to the nodes whose identifiers are closest to its own", points)
 	byID.From, byID.To = "0000…", "ffff…"
 	all = append(all, bySlot, byID)
 	return slices.DeleteFunc(all, func(m clusterMap) bool { return len(m.Bars)+len(m.Ticks) == 0 })
@@ -234,7 +234,7 @@ func mapsOf(x *inspect.Cluster) []clusterMap {
 
 const (
 	maxBars      = 60
-	maxDescribed = 12 // nodes in a map's description; all are in the table
+	maxDescribed = 12 // nodes in a map's description; the table has all
 	maxTicks     = 500
 )
 
@@ -284,7 +284,7 @@ func describeShares(said []string) string {
 	return strings.Join(said, "; ")
 }
 
-// line has a tick for each node that has a place, as a part of the whole.
+// line draws a tick for each node with a position, as a fraction of the whole.
 func line(x *inspect.Cluster, name string, places []float64) clusterMap {
 	m := clusterMap{Name: name, Height: 24}
 	var paths [tones]strings.Builder

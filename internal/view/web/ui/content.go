@@ -15,9 +15,9 @@ import (
 	"kumo/internal/base/weburl"
 )
 
-// What programs ask that read pages: by words, and by URL.
+// Endpoints that read pages: by words, and by URL.
 
-// formats are those in which a page is given.
+// formats are the formats of a page.
 var formats = []string{"markdown", "text", "headers"}
 
 // A pagePart is a page, or a part of it.
@@ -31,11 +31,12 @@ type pagePart struct {
 	Published string `json:"published,omitempty"`
 	Lang      string `json:"lang,omitempty"`
 	As        string `json:"as"`
-	Main      bool   `json:"main"`           // the text is the main text of an HTML page, without menus and the like
-	Offset    int    `json:"offset"`         // where the part begins, in bytes
-	All       int    `json:"all"`            // bytes that there are
-	Next      int    `json:"next,omitempty"` // goes on behind this part as "offset"; missing: it is the last
-	Truncated bool   `json:"truncated"`      // the archive has more than can be given
+	// the text is the main text of an HTML page, without menus and other boilerplate
+	Main      bool   `json:"main"`
+	Offset    int    `json:"offset"`         // start of the part, in bytes
+	All       int    `json:"all"`            // total length in bytes
+	Next      int    `json:"next,omitempty"` // value for "offset" to continue; missing: this is the last part
+	Truncated bool   `json:"truncated"`      // the archive contains more than can be returned
 	Text      string `json:"text"`
 }
 
@@ -46,8 +47,9 @@ const (
 
 var (
 	urlParam    = param{"query", "url", "string", "the URL", true}
-	offsetParam = param{"query", "offset", "integer", "where to begin, in bytes: \"next\" of the answer before", false}
-	bytesParam  = param{"query", "bytes", "integer", "how many at most: 16384 unless given, 65536 at most", false}
+	offsetParam = param{"query", "offset", "integer", "where to start, in bytes: \"next\" of the previous answer",
+		false}
+	bytesParam = param{"query", "bytes", "integer", "maximum number of bytes: default 16384, at most 65536", false}
 )
 
 func (set *crawlSet) contentEndpoints() []endpoint {
@@ -55,32 +57,37 @@ func (set *crawlSet) contentEndpoints() []endpoint {
 		{
 			"/crawls/{crawl}/search",
 			"search",
-			"Pages by words. Where there is a full-text index (kumo index) it is searched, " +
-				"best first, and words may be a query: \"a phrase\", -not, host:, lang:, status:, type:, day:. Otherwise a bounded " +
-				"part of the records is gone through, the newest first, and the texts of some of them are read; the answer says if " +
-				"it was cut short, and goes on by its cursor.",
-			[]param{crawlParam, {"query", "words", "string", "words that have to be there, all of them, in whatever case: in " +
-				"the URL, in what the page says of itself, or in its text", false},
-				{"query", "using", "string", "index or scan: with the index, or without; otherwise as there is one", false},
-				{"query", "in", "string", "head: only in the URL and what the page says of itself, which is much faster; without " +
-					"the index", false},
-				{"query", "host", "string", "only pages of the host, and of hosts below it; with the index, here and below, of " +
-					"several values one, separated by commas", false},
-				{"query", "status", "string", "404; 4xx for a class; without the index, 0 for what was not answered", false},
-				{"query", "type", "string", "a media type, or its part before the slash: text/html, text/; without the index, " +
-					"however it begins", false},
-				{"query", "lang", "string", "a language: en, of which en-GB is one; without the index, however its tag begins",
+			"Pages by words. A full-text index (kumo index) is searched if there is one: " +
+				"best matches first, and words may be a query: \"a phrase\", -not, host:, lang:, status:, type:, " +
+				"day:. Otherwise a limited part of the records is scanned, newest first, and the texts of some of " +
+				"them are read; the answer shows whether " +
+				"the search ended early, and has a cursor to continue.",
+			[]param{crawlParam, {"query", "words", "string", "words that must occur, all of them, ignoring case: in " +
+				"the URL, in the page's metadata, or in its text", false},
+				{"query", "using", "string", "index or scan: with or without the index; default: with the index if " +
+					"there is one", false},
+				{"query", "in", "string", "head: only in the URL and the page's metadata, which is much faster; " +
+					"without the index", false},
+				{"query", "host", "string", "only pages of the host and its subdomains; with the index, here and " +
+					"below, of several values, separated by commas", false},
+				{"query", "status", "string", "404; 4xx for a class; without the index, 0 for URLs without an answer",
 					false},
-				{"query", "day", "string", "a day such as 2026-11-26, or a month such as 2026-11", false},
-				{"query", "cursor", "integer", "where to go on: \"next\" of the answer before", false}, limitParam},
+				{"query", "type", "string", "a media type, or its part before the slash: text/html, text/; without the index, " +
+					"any prefix", false},
+				{"query", "lang", "string", "a language: en also finds en-GB; without the index, any prefix of the tag",
+					false},
+				{"query", "day", "string", "a day, as 2026-11-26, or a month, as 2026-11", false},
+				{"query", "cursor", "integer", "where to continue: \"next\" of the previous answer", false},
+				limitParam},
 			lookup.Found{},
 			listWithTarget(set.find, getSearch),
 		},
-		{"/crawls/{crawl}/page", "page", "The newest good answer of a URL, to read.",
+		{"/crawls/{crawl}/page", "page", "The text of the newest successful answer for a URL.",
 			[]param{crawlParam, urlParam, {"query", "as", "string",
-				"markdown (unless given) or text: the main text of HTML, other text as it is; headers: the header fields", false},
+				"markdown (default) or text: the main text of HTML, other text unchanged; headers: the header fields",
+				false},
 				offsetParam, bytesParam}, pagePart{}, withTarget(set.find, getPage)},
-		{"/crawls/{crawl}/page/links", "pageLinks", "The links of the newest good answer of a URL.",
+		{"/crawls/{crawl}/page/links", "pageLinks", "The links of the newest successful answer for a URL.",
 			[]param{crawlParam, urlParam, limitParam}, linkPage{}, listWithTarget(set.find, getPageLinks)},
 	}
 }
@@ -92,7 +99,7 @@ func getSearch(c *crawl, r *http.Request, n int) (any, error) {
 	case "head":
 		q.HeadOnly = true
 	default:
-		return nil, badRequest("in is %q: only \"head\" is known", cut(in, 40))
+		return nil, badRequest("in is %q: expected \"head\"", cut(in, 40))
 	}
 	if found, err := c.indexed(r, n); found != nil || err != nil { // which has its own rules
 		return found, err
@@ -107,16 +114,16 @@ func getSearch(c *crawl, r *http.Request, n int) (any, error) {
 	return c.archive.Search(r.Context(), q, cursor, n)
 }
 
-// indexed searches by the full-text index; nil if that is not to be, or there is none.
+// indexed searches with the full-text index. It returns nil if there is none, or if the request excludes it.
 func (c *crawl) indexed(r *http.Request, n int) (*lookup.Found, error) {
 	using, day := r.FormValue("using"), r.FormValue("day")
 	switch {
 	case using != "" && using != "index" && using != "scan":
-		return nil, badRequest("using is %q: it is index or scan", cut(using, 40))
+		return nil, badRequest("using is %q: expected index or scan", cut(using, 40))
 	case using == "scan":
 		return nil, nil //nolint:nilnil // as it says
 	case using == "index" && r.FormValue("in") != "":
-		return nil, &problem{http.StatusNotFound, "There is no index of heads", "in=head goes with using=scan"}
+		return nil, &problem{http.StatusNotFound, "The index cannot search only heads", "use in=head with using=scan"}
 	}
 	if using == "" && day == "" && (r.FormValue("words") == "" || r.FormValue("in") != "" ||
 		r.FormValue("status") == "0") {
@@ -131,7 +138,7 @@ func (c *crawl) indexed(r *http.Request, n int) (*lookup.Found, error) {
 	return c.byIndex(r, r.FormValue("words"), n)
 }
 
-// byIndex searches by the full-text index as a request's fields say.
+// byIndex searches with the full-text index, with the filters of a request.
 func (c *crawl) byIndex(r *http.Request, words string, n int) (*lookup.Found, error) {
 	q, err := fulltext.Parse(words)
 	if err != nil {
@@ -154,12 +161,12 @@ func (c *crawl) byIndex(r *http.Request, words string, n int) (*lookup.Found, er
 	return c.archive.Indexed(r.Context(), q, from, n)
 }
 
-// number is a number in a question.
+// number returns a number in a request.
 func number(r *http.Request, name string, otherwise int64) (int64, error) {
 	return numberLike(r, name, otherwise, ", or another number")
 }
 
-// cursorOf is the cursor in a request for a list; lookup.Last if it has none.
+// cursorOf returns the cursor in a request; lookup.Last if there is none.
 func cursorOf(r *http.Request) (int64, error) { return numberLike(r, "cursor", lookup.Last, "") }
 
 func numberLike(r *http.Request, name string, otherwise int64, orElse string) (int64, error) {
@@ -169,7 +176,7 @@ func numberLike(r *http.Request, name string, otherwise int64, orElse string) (i
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 0 {
-		return 0, badRequest("%s is %q: \"next\" of an answer is wanted%s", name, cut(text, 40), orElse)
+		return 0, badRequest("%s is %q: expected \"next\" of an answer%s", name, cut(text, 40), orElse)
 	}
 	return n, nil
 }
@@ -190,7 +197,7 @@ func getPage(c *crawl, r *http.Request) (any, error) {
 	return p, err
 }
 
-// A wantedPart is which part of a page is asked for, in which form.
+// A wantedPart is the requested part and format of a page.
 type wantedPart struct {
 	as            string
 	offset, bytes int64
@@ -202,16 +209,16 @@ func partAsked(r *http.Request) (w wantedPart, err error) {
 		return w, err
 	}
 	if w.bytes, err = number(r, "bytes", defaultPart); err == nil && (w.bytes < 1 || w.bytes > maxPart) {
-		err = badRequest("bytes is %d: a number from 1 to %d is wanted", w.bytes, maxPart)
+		err = badRequest("bytes is %d: expected a number from 1 to %d", w.bytes, maxPart)
 	}
 	return w, err
 }
 
-// slice leaves the part of the text that is wanted.
+// slice reduces the text to the requested part.
 func (p *pagePart) slice(w wantedPart) error {
 	text := p.Text
 	if w.offset > int64(len(text)) {
-		return badRequest("offset is %d: there are %d bytes", w.offset, len(text))
+		return badRequest("offset is %d: the text has %d bytes", w.offset, len(text))
 	}
 	p.All, p.Offset = len(text), int(w.offset)
 	if p.Text, p.Next = lookup.Part(text, p.Offset, int(w.bytes)); p.Next == len(text) {
@@ -220,7 +227,7 @@ func (p *pagePart) slice(w wantedPart) error {
 	return nil
 }
 
-// pageOf is a URL's newest good answer.
+// pageOf returns the newest successful answer for a URL.
 func (c *crawl) pageOf(ctx context.Context, url string) (*page.Response, error) {
 	u, err := weburl.Parse(url)
 	if err != nil || u.Host() == "" {
@@ -229,7 +236,7 @@ func (c *crawl) pageOf(ctx context.Context, url string) (*page.Response, error) 
 	return c.archive.AnswerOf(ctx, u.Canonical().String())
 }
 
-// partOf is all of an answer in a form.
+// partOf returns a complete answer in a format.
 func partOf(resp *page.Response, as string) (*pagePart, error) {
 	p := &pagePart{URL: resp.URL, Status: resp.Status, Type: lookup.Type(resp), As: as}
 	read := lookup.MarkdownOf
@@ -245,7 +252,7 @@ func partOf(resp *page.Response, as string) (*pagePart, error) {
 		p.Text = b.String()
 		return p, nil
 	default:
-		return nil, badRequest("as is %q: it is one of %s", cut(as, 40), strings.Join(formats, ", "))
+		return nil, badRequest("as is %q: expected one of %s", cut(as, 40), strings.Join(formats, ", "))
 	}
 	t, err := read(resp)
 	if err != nil {

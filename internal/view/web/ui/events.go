@@ -9,43 +9,42 @@ import (
 	"time"
 )
 
-// A hub tells all pages that are open of something, once a beat, what one look has found. It looks as long as somebody
-// listens.
+// A hub polls a state periodically and sends it to all open pages. It polls only while pages listen.
 type hub struct {
 	interval time.Duration
 	done     context.Context
-	// look gives what is told, nil if there is nothing to tell, and whether there will be more
+	// poll returns the data to send, or nil, and whether more will follow
 	poll func(context.Context) (data []byte, more bool)
 
-	mu        sync.Mutex // guards below
+	mu        sync.Mutex // guards the fields below
 	listeners map[chan []byte]bool
 	polling   bool
 }
 
 const (
 	hubInterval = time.Second
-	listenTime  = time.Hour        // after which a browser asks anew
-	eventTime   = 10 * time.Second // until who does not read is left
+	listenTime  = time.Hour        // after which a browser reconnects
+	eventTime   = 10 * time.Second // for a client that does not read
 	evictTime   = time.Second      // for an evicted stream's last line
 
 	eventBuffer = 16 << 10 // bytes of a stream that the system buffers for a client that does not read
 )
 
-// An event is what changes while a page is open.
+// An event contains the values that change while a page is open.
 type event struct {
 	Live  map[string]string `json:"live"`
 	Words []Word            `json:"words"`
 	Runs  bool              `json:"runs"`
 }
 
-// eventStreams bound the streams of events of all crawls, and end with done.
+// eventStreams limits the event streams of all crawls, and ends them with done.
 type eventStreams struct {
 	done  context.Context
 	slots *slots
 }
 
-// listen answers with events until the crawl ends, or nobody reads. Of a crawl that does not run it says so, and of one
-// that does not say how it stands nothing: browsers ask again.
+// listen streams events until the crawl ends or the client disconnects. For a crawl that is not running, it sends an
+// event with that state. For one that does not answer, it sends nothing: browsers reconnect.
 func (h *crawlPages) listen(w http.ResponseWriter, r *http.Request) {
 	c, err := h.crawls.find(r)
 	if err != nil {
@@ -61,10 +60,10 @@ func (h *crawlPages) listen(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-var errEvicted = errors.New("a newer page is kept up to date in place of this one")
+var errEvicted = errors.New("replaced by the stream of a newer page")
 
-// send streams a hub's events to a client, if begin says that there will be more. Over the limit a new stream evicts the
-// oldest, whose browser reconnects after a while.
+// send streams a hub's events to a client if begin reports that more will follow. Over the limit, a new stream evicts
+// the oldest, whose browser reconnects after a while.
 func (s *eventStreams) send(w http.ResponseWriter, r *http.Request, q *queue, h *hub,
 	begin func(context.Context) (first string, more bool)) {
 	stream, end := context.WithCancelCause(r.Context())
@@ -103,7 +102,7 @@ func (s *eventStreams) send(w http.ResponseWriter, r *http.Request, q *queue, h 
 		case <-stream.Done():
 			if errors.Is(context.Cause(stream), errEvicted) {
 				_ = out.SetWriteDeadline(time.Now().Add(evictTime))
-				_, _ = w.Write([]byte("retry: 15000\n\n")) // the stream ends, whether it is read or not
+				_, _ = w.Write([]byte("retry: 15000\n\n")) // the stream ends in any case
 			}
 			return
 		}
@@ -131,7 +130,7 @@ func (h *hub) unsubscribe(news chan []byte) {
 	delete(h.listeners, news)
 }
 
-// run looks once a beat, as long as somebody listens and there is something to tell.
+// run polls periodically, as long as pages listen and there is something to send.
 func (h *hub) run() {
 	tick := time.NewTicker(h.interval)
 	defer tick.Stop()
@@ -153,7 +152,7 @@ func (h *hub) pollOnce() (more bool) {
 		if data != nil {
 			select {
 			case news <- data:
-			default: // it has not read the last one yet
+			default: // the client has not read the last event yet
 			}
 		}
 		if !runs {
@@ -167,7 +166,7 @@ func (h *hub) pollOnce() (more bool) {
 	return h.polling
 }
 
-// event is what an overview says, as it is told.
+// event returns an overview as an event.
 func (c *crawl) event(ctx context.Context) (data []byte, more bool) {
 	o, err := c.status.overview(ctx)
 	if err != nil {

@@ -13,23 +13,23 @@ import (
 	"kumo/internal/view/results"
 )
 
-// experiments serve the results of kumo sim: pages and REST. They are read anew for each request; nothing is kept.
+// experiments serves the results of kumo sim: pages and REST API. They are read for each request, without a cache.
 type experiments struct {
-	roots []string // folders with results, or with folders of them
+	roots []string // folders with results, or parents of such folders
 	queue *queue   // of all of them
 	out   *responder
 }
 
-// An experiment is one that is shown.
+// An experiment is a folder with results.
 type experiment struct {
 	name, dir string
 }
 
-// all lists the experiments in the roots, and directly below them.
+// all lists the experiments in the roots and their direct subfolders.
 func (h *experiments) all() (all []experiment) {
 	seen := map[string]bool{}
 	for _, root := range h.roots {
-		dirs, _ := results.Find(root) // of one that cannot be read nothing is shown
+		dirs, _ := results.Find(root) // an unreadable root has no experiments
 		for _, dir := range dirs {
 			if seen[dir] {
 				continue
@@ -44,7 +44,7 @@ func (h *experiments) all() (all []experiment) {
 	return all
 }
 
-// The REST's answers.
+// Answers of the REST API.
 type (
 	experimentList struct {
 		Experiments []experimentEntry `json:"experiments"`
@@ -57,7 +57,7 @@ type (
 		Tables     int    `json:"tables"`
 		Pictures   int    `json:"pictures"`
 		Statements int    `json:"statements"`
-		Seen       int    `json:"seen"` // of the statements
+		Seen       int    `json:"seen"` // number of reproduced statements
 		Error      string `json:"error,omitempty"`
 	}
 	experimentAnswer struct {
@@ -72,18 +72,19 @@ type (
 	}
 )
 
-var experimentParam = param{"path", "experiment", "string", "the experiment's name, as /experiments lists it", true}
+var experimentParam = param{"path", "experiment", "string", "the experiment's name, as listed by /experiments", true}
 
 func (h *experiments) endpoints() []endpoint {
 	return []endpoint{
-		{"/experiments", "experiments", "The experiments of kumo sim that are shown.", nil, experimentList{},
+		{"/experiments", "experiments", "The experiments of kumo sim.", nil, experimentList{},
 			func(*http.Request) (any, error) { return experimentList{h.entries()}, nil }},
 		{"/experiments/{experiment}", "experiment",
-			"An experiment: the command that made it, what the paper states against what was measured, its tables and pictures.",
+			"An experiment: its command, the paper's statements with the measured results, its tables and plots.",
 			[]param{experimentParam}, experimentAnswer{}, func(r *http.Request) (any, error) { return h.find(r) }},
 		{"/experiments/{experiment}/tables/{table}", "table", "A table of an experiment, in parts.",
-			[]param{experimentParam, {"path", "table", "string", "the table's file", true},
-				{"query", "cursor", "integer", "where to go on: \"next\" of the answer before", false}, limitParam}, tablePart{},
+			[]param{experimentParam, {"path", "table", "string", "the table's file name", true},
+				{"query", "cursor", "integer", "where to continue: \"next\" of the previous answer", false},
+				limitParam}, tablePart{},
 			listWithTarget(h.find, getTable)},
 	}
 }
@@ -96,7 +97,7 @@ func (h *experiments) views() map[string]view {
 	}
 }
 
-// query returns the experiment that a path names.
+// find returns the experiment in a path.
 func (h *experiments) find(r *http.Request) (*experimentAnswer, error) {
 	for _, x := range h.all() {
 		if x.name != r.PathValue("experiment") {
@@ -109,7 +110,7 @@ func (h *experiments) find(r *http.Request) (*experimentAnswer, error) {
 		e.Statements, e.Tables, e.Pictures = orEmpty(e.Statements), orEmpty(e.Tables), orEmpty(e.Pictures)
 		return &experimentAnswer{x.name, x.dir, *e}, nil
 	}
-	return nil, &problem{http.StatusNotFound, "There is no such experiment here", "/api/v1/experiments lists all"}
+	return nil, &problem{http.StatusNotFound, "There is no such experiment", "/api/v1/experiments lists all"}
 }
 
 const mostExperiments = 1000
@@ -146,17 +147,19 @@ func getTable(x *experimentAnswer, r *http.Request, n int) (*tablePart, error) {
 	return x.table(r.PathValue("table"), from, n)
 }
 
-// table is a part of a table, of those that the experiment says it has.
+// table returns a part of a table that the experiment lists.
 func (x *experimentAnswer) table(name string, from int64, n int) (*tablePart, error) {
 	if !slices.Contains(x.Tables, name) {
-		return nil, &problem{http.StatusNotFound, "The experiment has no such table", "name one of its tables"}
+		return nil, &problem{http.StatusNotFound, "The experiment has no such table",
+			"give the name of one of its tables"}
 	}
 	rows, err := results.Table(x.Folder, name, from, n)
 	switch {
 	case errors.Is(err, results.ErrCursor):
-		return nil, badRequest("cursor is %d: \"next\" of an answer is wanted", from)
+		return nil, badRequest("cursor is %d: expected \"next\" of an answer", from)
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, &problem{http.StatusNotFound, "The table is not there", "the file has gone: make the experiment again"}
+		return nil, &problem{http.StatusNotFound, "The table is missing",
+			"the file was removed: run the experiment again"}
 	case err != nil:
 		return nil, &problem{http.StatusInternalServerError, "The table cannot be read", err.Error()}
 	}
@@ -174,7 +177,7 @@ func (h *experiments) listPage(_ *http.Request) (*filled, error) {
 	}{h.out.top(nil, "Experiments", "experiments"), h.entries()}}, nil
 }
 
-// A tableShown is a table as the page of its experiment begins it, or as a page of its own.
+// A tableShown is the beginning of a table on the page of its experiment, or a table's own page.
 type tableShown struct {
 	Name, Link string
 	*tablePart
@@ -182,7 +185,7 @@ type tableShown struct {
 	More  string
 }
 
-const rowsBegun = 12 // of each table on the page of an experiment
+const rowsBegun = 12 // rows per table on the page of an experiment
 
 func (h *experiments) page(x *experimentAnswer, _ *http.Request) (*filled, error) {
 	at := "/experiments/" + url.PathEscape(x.Name)
@@ -234,8 +237,8 @@ func (h *experiments) tablePage(x *experimentAnswer, r *http.Request) (*filled, 
 	}{h.topOf(x, name), x, "/experiments/" + url.PathEscape(x.Name), t, r.FormValue("cursor") == ""}}, nil
 }
 
-// fileSandbox has a browser show a file of an experiment, of which nobody knows who wrote it, and nothing else: a
-// picture runs nothing and fetches nothing, wherever it is opened.
+// fileSandbox is a policy under which a browser only displays a file: its author is unknown. A picture cannot run or
+// load anything, wherever it is opened.
 const fileSandbox = "sandbox; default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
 
 // file serves a picture or a table of an experiment unchanged.
@@ -247,10 +250,10 @@ func (h *experiments) file(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Security-Policy", fileSandbox)
 	w.Header().Set("Content-Type", kind)
-	_, _ = w.Write(data) // who asked may have gone
+	_, _ = w.Write(data) // the client may have disconnected
 }
 
-// readFile reads a picture or a table, with its media type.
+// readFile reads a picture or a table and returns its media type.
 func (h *experiments) readFile(r *http.Request) (data []byte, kind string, err error) {
 	x, err := h.find(r)
 	if err != nil {
@@ -263,11 +266,11 @@ func (h *experiments) readFile(r *http.Request) (data []byte, kind string, err e
 	case slices.Contains(x.Experiment.Tables, name):
 		kind = "text/plain; charset=utf-8"
 	default:
-		return nil, "", &problem{http.StatusNotFound, "The experiment has no such file", "its page names those that it has"}
+		return nil, "", &problem{http.StatusNotFound, "The experiment has no such file", "its page lists its files"}
 	}
 	data, err = results.ReadFile(x.Folder, name, results.MaxFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = &problem{http.StatusNotFound, "The file is not there", "it has gone: make the experiment again"}
+		err = &problem{http.StatusNotFound, "The file is missing", "it was removed: run the experiment again"}
 	} else if err != nil {
 		err = &problem{http.StatusInternalServerError, "The file cannot be read", err.Error()}
 	}

@@ -14,8 +14,7 @@ import (
 	"kumo/internal/view/results"
 )
 
-// Experiments are shown and answered for as described, and nothing in their files runs or is markup, whoever wrote
-// them.
+// Pages and answers about experiments are as described; nothing in their files runs or is markup.
 func TestExperiments(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

@@ -20,19 +20,19 @@ import (
 const (
 	maxBody        = 1 << 20          // bytes of a request
 	maxURL         = 16 << 10         // bytes of its URL
-	maxAnswerTime  = 30 * time.Second // until an answer is given up
-	readTimeout    = 10 * time.Second // until a request's body is whole
-	refusalTimeout = time.Second      // for which a refused request is read on
-	writeTimeout   = 60 * time.Second // until who does not read is left
+	maxAnswerTime  = 30 * time.Second // until a request is answered
+	readTimeout    = 10 * time.Second // until a request's body is complete
+	refusalTimeout = time.Second      // for reading the rest of a refused request
+	writeTimeout   = 60 * time.Second // for a client that does not read
 	csp            = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; frame-src " +
 		"'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-	cookie   = "kumo-token" // with the port behind it
+	cookie   = "kumo-token" // followed by the port
 	tokenKey = "token"
 )
 
-// A guard admits requests: it checks their name, origin and token, bounds how many are answered at once, and restricts
-// what browsers do with the answers. It knows of the site only which queue a path belongs to. Its fields do not change;
-// the channels bound what runs at once.
+// A guard admits requests: it checks their host name, origin and token, limits the number of concurrent requests, and
+// restricts what browsers do with the answers. It knows nothing about the site except the queue that a path belongs to.
+// Its fields do not change; the channels limit concurrency.
 type guard struct {
 	cfg     *Config
 	queueOf func(path string) *queue
@@ -42,7 +42,7 @@ type guard struct {
 	answering chan struct{} // a slot for each request that is being answered
 }
 
-// wrap returns next behind the guard.
+// wrap returns a handler that passes admitted requests to next.
 func (g *guard) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -51,8 +51,8 @@ func (g *guard) wrap(next http.Handler) http.Handler {
 		h.Set("Content-Security-Policy", csp)
 		h.Set("Cache-Control", "no-store")
 		archived := g.cfg.Only == nil && strings.HasPrefix(r.URL.Path, "/archived/")
-		if !archived { // whose pages are no part of this origin
-			h.Set("Referrer-Policy", "same-origin") // without any browsers say of a form only that its origin is null
+		if !archived { // archived pages have no origin
+			h.Set("Referrer-Policy", "same-origin") // otherwise, browsers send the origin of forms as null
 			h.Set("X-Frame-Options", "DENY")
 			h.Set("Cross-Origin-Resource-Policy", "same-origin")
 			h.Set("Cross-Origin-Opener-Policy", "same-origin")
@@ -103,26 +103,26 @@ func (g *guard) wrap(next http.Handler) http.Handler {
 	})
 }
 
-// checkRequest is why a request is refused, before anything is done for it; nil if it is not.
+// checkRequest returns the reason for refusing a request; nil if it is admitted.
 func (g *guard) checkRequest(r *http.Request, archived bool) *problem {
 	switch {
-	case !g.isCalled(r.Host): // another site's name leads here
-		return &problem{Status: http.StatusMisdirectedRequest, Title: "Not this server's name",
-			Detail: "call it by its address, by localhost, or by the name that --ui was given"}
+	case !g.isCalled(r.Host): // a name of another site that resolves to this server
+		return &problem{Status: http.StatusMisdirectedRequest, Title: "Unknown server name",
+			Detail: "use its address, localhost, or a name given to --ui"}
 	case len(r.RequestURI) > maxURL:
 		return &problem{Status: http.StatusRequestURITooLong, Title: "The URL is too long"}
 	case r.Method != http.MethodGet && r.Method != http.MethodHead && !g.fromHere(r):
 		return &problem{Status: http.StatusForbidden, Title: "Sent by another site"}
 	case !archived && embedded(r):
-		return &problem{Status: http.StatusForbidden, Title: "A part of another site's page"}
-	case !archived && !g.hasToken(r): // pages of the archive have a key in their URL
+		return &problem{Status: http.StatusForbidden, Title: "Embedded in a page of another site"}
+	case !archived && !g.hasToken(r): // archived pages have a key in their URL
 		return errToken
 	}
 	return nil
 }
 
-// refuse answers a request that is refused, and closes its connection: a client without the token holds none for long,
-// even if it sends its body slowly.
+// refuse answers a request with an error and closes its connection, so that a client without the token cannot hold it
+// for long, even if it sends its body slowly.
 func (g *guard) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, errToken) {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="kumo"`)
@@ -130,26 +130,31 @@ func (g *guard) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	w.Header().Set("Connection", "close")
 	out := http.NewResponseController(w)
 	now := time.Now()
-	_, _ = out.SetReadDeadline(now.Add(refusalTimeout)), out.SetWriteDeadline(now.Add(readTimeout)) // some writers have none
+	_, _ = out.SetReadDeadline(
+		now.Add(refusalTimeout),
+	), out.SetWriteDeadline(
+		now.Add(readTimeout),
+	) // some writers do not support deadlines
 	g.out.fail(w, r, err)
 }
 
 var errRequests = &problem{Status: http.StatusServiceUnavailable, Title: "Too many requests at once",
-	Detail: "ask again in a moment"}
+	Detail: "try again in a moment"}
 
-// bodyOf reads a request's body before others wait for what it is about.
+// bodyOf reads a request's body before the request occupies a slot of its queue.
 func bodyOf(w http.ResponseWriter, r *http.Request) error {
 	if r.Body == http.NoBody || r.ContentLength == 0 {
 		return nil
 	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(readTimeout)) // some writers have none
+	// some writers do not support deadlines
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(readTimeout))
 	text, err := io.ReadAll(r.Body)
 	r.Body = io.NopCloser(bytes.NewReader(text))
 	return err
 }
 
-// isCalled reports whether a Host field names this server. A name that another site has made lead here is none:
-// browsers would take what is answered for that site's.
+// isCalled reports whether a Host field names this server. It rejects names of other sites that resolve to this server:
+// browsers would treat the answers as that site's.
 func (g *guard) isCalled(host string) bool {
 	name := host
 	if n, _, err := net.SplitHostPort(host); err == nil {
@@ -162,36 +167,36 @@ func (g *guard) isCalled(host string) bool {
 	return name == "localhost" || strings.HasSuffix(name, ".localhost") || slices.Contains(g.cfg.Hosts, name)
 }
 
-// isEvents reports whether a request is for events, which go on for long.
+// isEvents reports whether a request is for a stream of events, which takes long.
 func isEvents(r *http.Request) bool {
-	one, _ := path.Match("/crawls/*/events", r.URL.Path) // the patterns are right
+	one, _ := path.Match("/crawls/*/events", r.URL.Path) // the patterns are valid
 	all, _ := path.Match("/crawls/*/cluster/events", r.URL.Path)
 	return one || all
 }
 
-// embedded reports whether a page of another site asks by itself, as for an image: it may lead here, and no more. Parts
-// of archived pages, which are of no origin, are asked for so, too.
+// embedded reports whether another site's page loads a resource by itself, such as an image: other sites may only link
+// here. Parts of archived pages, which have no origin, are also loaded in this way.
 func embedded(r *http.Request) bool {
 	site := r.Header.Get("Sec-Fetch-Site")
 	return (site == "cross-site" || site == "same-site") && r.Header.Get("Sec-Fetch-Dest") != "document"
 }
 
-// fromHere reports whether a request that changes something was made by a page of this server, as far as the browser
-// tells, or by a program that is no browser.
+// fromHere reports whether a changing request comes from a page of this server, as far as the browser reports it, or
+// from a program that is no browser.
 func (g *guard) fromHere(r *http.Request) bool {
 	site, origin := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Origin")
 	switch {
 	case site != "" && site != "same-origin":
 		return false
-	case origin == "", origin == "null" && site == "same-origin": // null: where no referrer is to be told
+	case origin == "", origin == "null" && site == "same-origin": // browsers send null if the referrer is suppressed
 		return true
 	}
 	u, err := url.Parse(origin)
 	return err == nil && u.Host == r.Host
 }
 
-// hasToken reports whether a request has the token: in a cookie, in a header field as programs have it, or in the URL,
-// as the first request of a browser has it.
+// hasToken reports whether a request has the token: in a cookie, in a header field (programs), or in the URL (a
+// browser's first request).
 func (g *guard) hasToken(r *http.Request) bool {
 	if g.cfg.Token == "" {
 		return true
@@ -206,7 +211,7 @@ func (g *guard) hasToken(r *http.Request) bool {
 	return is && same(given, g.cfg.Token)
 }
 
-// setsCookie answers a request that has the token in its URL with a cookie, and leads to the same URL without it.
+// setsCookie answers a request with the token in its URL: it sets a cookie and redirects to the same URL without it.
 func (g *guard) setsCookie(w http.ResponseWriter, r *http.Request) bool {
 	q := r.URL.Query()
 	if g.cfg.Token == "" || q.Get(tokenKey) == "" || r.Method != http.MethodGet {
@@ -220,8 +225,8 @@ func (g *guard) setsCookie(w http.ResponseWriter, r *http.Request) bool {
 	to := "/" + strings.TrimLeft(u.RequestURI(), "/")
 	if site := r.Header.Get("Sec-Fetch-Site"); site == "cross-site" ||
 		site == "" && strings.Contains(r.Header.Get("Accept"), "text/html") {
-		// A browser that another site, or a file, has led here does not send the cookie when it is redirected: it does when
-		// this page leads it on.
+		// A browser that came from another site or a file does not send the cookie after a redirect. It does if this
+		// page leads to the URL.
 		g.out.render(w, http.StatusOK, "enter", to)
 		return true
 	}
@@ -229,8 +234,8 @@ func (g *guard) setsCookie(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// cookieOf is the name of the cookie with the token. Browsers send cookies to all ports of a host, where other crawls'
-// pages may be.
+// cookieOf returns the name of the token's cookie. It contains the port, as browsers send cookies to all ports of a
+// host, and other crawls' pages may be there.
 func cookieOf(r *http.Request) string {
 	if _, port, err := net.SplitHostPort(r.Host); err == nil {
 		return cookie + "-" + port
@@ -238,13 +243,13 @@ func cookieOf(r *http.Request) string {
 	return cookie
 }
 
-var errToken = &problem{Status: http.StatusUnauthorized, Title: "The token is missing, or another crawl's",
-	Detail: "Run kumo open FOLDER with the crawl's folder, as the user who serves this page, and open the URL that it " +
+var errToken = &problem{Status: http.StatusUnauthorized, Title: "The token is missing, or belongs to another crawl",
+	Detail: "Run kumo open FOLDER with the crawl's folder, as the user who runs the server, and open the URL that it " +
 		"prints. Programs send the token as: Authorization: Bearer TOKEN"}
 
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// remoteHost is from where is asked.
+// remoteHost returns the client's address.
 func remoteHost(r *http.Request) string {
 	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
 		return host

@@ -12,20 +12,20 @@ import (
 	"kumo/internal/state/statefile"
 )
 
-// A hostPage is some hosts: lists go on where they ended.
+// A hostPage is a part of a list of hosts.
 type hostPage struct {
 	Hosts []inspect.Host `json:"hosts"`
-	Next  string         `json:"next,omitempty"` // goes on behind these as "after"; missing: these are the last
-	// some are missing for a moment: the crawl is being looked through, or what it has in memory put in order
+	Next  string         `json:"next,omitempty"` // value for "after" to continue; missing: these are the last
+	// some hosts are temporarily missing: the crawl is being scanned, or hosts in memory are being sorted
 	Partial bool      `json:"partial,omitempty"`
-	Time    time.Time `json:"time,omitzero"` // of which the list is, where it may be some time ago
+	Time    time.Time `json:"time,omitzero"` // time of the list, if it may be old
 }
 
 type hostAnswer struct {
 	Host   inspect.Host             `json:"host"`
-	Robots []statefile.RobotsAnswer `json:"robots"` // as it was read last, of each scheme
-	Queue  []inspect.Item           `json:"queue"`  // the first that wait
-	// the crawl's files are being gone through for the first time: what robots.txt said may be missing for a moment
+	Robots []statefile.RobotsAnswer `json:"robots"` // last answers, by scheme
+	Queue  []inspect.Item           `json:"queue"`  // first pending URLs
+	// the crawl's files are being scanned for the first time: robots.txt answers may be temporarily missing
 	Partial bool `json:"partial,omitempty"`
 }
 
@@ -34,12 +34,12 @@ func getHosts(c *crawl, r *http.Request, n int) (any, error) {
 	case by == "waiting" && r.FormValue("prefix")+r.FormValue("after") == "":
 		return c.hosts.first(r.Context(), n)
 	case by != "":
-		return nil, badRequest("by is %q: only \"waiting\" is known, and goes without prefix and after", by)
+		return nil, badRequest("by is %q: expected \"waiting\", without prefix and after", by)
 	}
 	return c.hostsFrom(r.Context(), r.FormValue("prefix"), r.FormValue("after"), n)
 }
 
-// hostsFrom are the hosts whose names begin with prefix and come after another.
+// hostsFrom returns up to n hosts with a prefix, after another one.
 func (c *crawl) hostsFrom(ctx context.Context, prefix, after string, n int) (p hostPage, err error) {
 	var more bool
 	err = c.view.use(ctx, func(v *inspect.View) (err error) {
@@ -52,33 +52,33 @@ func (c *crawl) hostsFrom(ctx context.Context, prefix, after string, n int) (p h
 	return p, err
 }
 
-// A hostRanking has the hosts with the most pending URLs, as they were found last. A crawl of millions of hosts reads
-// all of them for it: it is not queried too often, and requests get an older ranking meanwhile if there is one.
+// A hostRanking has the hosts with the most pending URLs as of the last query. A query reads all hosts, up to millions.
+// So it runs rarely, and requests get an older ranking in the meantime, if there is one.
 type hostRanking struct {
 	view  *sharedView
 	queue *queue
 	done  context.Context
 
-	mu       sync.Mutex // guards below
+	mu       sync.Mutex // guards the fields below
 	all      []inspect.Host
-	n        int // that were asked for
+	n        int // requested number
 	time     time.Time
 	took     time.Duration
-	err      error         // of the last query
+	err      error         // error of the last query
 	querying chan struct{} // closed when the running query ends; nil: none runs
-	begun    time.Time     // when that began
+	begun    time.Time     // start of that query
 }
 
 const (
 	minHostAge     = 2 * time.Second
-	rankingTimeout = time.Minute // that a look may take
+	rankingTimeout = time.Minute // for one query
 )
 
-// hostPatience is how long a look is waited for, and where nobody has looked before: who goes to such a crawl for the
-// first time gets an empty list then, and the right one in a moment.
+// hostPatience is how long to wait for a query, if there is an older ranking and if there is none. The first visitor of
+// such a crawl gets an empty list, and the complete one a moment later.
 var hostPatience = [2]time.Duration{50 * time.Millisecond, 150 * time.Millisecond}
 
-// first returns the first n.
+// first returns the first n hosts.
 func (l *hostRanking) first(ctx context.Context, n int) (p hostPage, err error) {
 	looking, patience := l.refresh(n)
 	if looking != nil {
@@ -102,7 +102,7 @@ func (l *hostRanking) first(ctx context.Context, n int) (p hostPage, err error) 
 	return hostPage{Hosts: l.all[:min(n, len(l.all))], Time: l.time, Partial: l.n < n && len(l.all) == l.n}, nil
 }
 
-// refresh starts a query unless one runs, or the last ranking will do: then there is nothing to wait for.
+// refresh starts a query unless one runs or the last ranking is recent enough; then looking is nil.
 func (l *hostRanking) refresh(n int) (looking chan struct{}, patience time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -115,12 +115,12 @@ func (l *hostRanking) refresh(n int) (looking chan struct{}, patience time.Durat
 	}
 	if l.querying == nil {
 		l.querying, l.begun = make(chan struct{}), time.Now()
-		go l.query(max(n, l.n)) // a request for few must not shorten it for others
+		go l.query(max(n, l.n)) // a request for few hosts must not shorten the list for others
 	}
 	return l.querying, patience
 }
 
-// query updates the ranking; looking is closed at its end.
+// query updates the ranking and closes looking.
 func (l *hostRanking) query(n int) {
 	ctx, cancel := context.WithTimeout(l.done, rankingTimeout)
 	defer cancel()
@@ -138,7 +138,7 @@ func (l *hostRanking) query(n int) {
 	}
 }
 
-// hostAnswer is what is told of the host that a path names, with the first n URLs that wait there.
+// hostAnswer returns information on the host in a path, with its first n pending URLs.
 func (c *crawl) hostAnswer(r *http.Request, n int) (*hostAnswer, error) {
 	ctx, host := r.Context(), inspect.HostOf(r.PathValue("host"))
 	x := &hostAnswer{Robots: []statefile.RobotsAnswer{}}
@@ -157,7 +157,7 @@ func (c *crawl) hostAnswer(r *http.Request, n int) (*hostAnswer, error) {
 		}
 		if !found && len(x.Queue) == 0 && !x.Partial {
 			return &problem{http.StatusNotFound, "The crawl does not know the host",
-				"name it with its port if it has one, as the list of hosts does"}
+				"include its port if it has one, as in the list of hosts"}
 		}
 		for _, scheme := range []string{"https://", "http://"} {
 			a, err := v.RobotsAnswer(ctx, scheme+host)
@@ -182,7 +182,7 @@ func (c *crawl) hostAnswer(r *http.Request, n int) (*hostAnswer, error) {
 type urlPage struct {
 	URLs    []inspect.Known `json:"urls"`
 	Next    string          `json:"next,omitempty"`
-	Partial bool            `json:"partial,omitempty"` // some are missing for a moment, until they are in order
+	Partial bool            `json:"partial,omitempty"` // some URLs are temporarily missing, until they are sorted
 }
 
 func getExplanation(c *crawl, r *http.Request) (any, error) {

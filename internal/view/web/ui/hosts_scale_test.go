@@ -31,29 +31,29 @@ import (
 	"kumo/internal/state/seen"
 )
 
-// The size of TestViewsOfManyHosts, and a folder that keeps what it fills, for the next run.
+// The size of TestViewsOfManyHosts, and a folder that keeps its data for the next run.
 var (
 	scaleHosts, _ = strconv.Atoi(os.Getenv("KUMO_TEST_HOSTS"))
 	scaleDir      = os.Getenv("KUMO_TEST_HOSTS_DIR")
-	scaleLoad, _  = strconv.Atoi(os.Getenv("KUMO_TEST_HOSTS_PAGES"))     // a second, under load; default 2000
-	scaleAsk      = regexp.MustCompile(os.Getenv("KUMO_TEST_HOSTS_ASK")) // these views; default all
+	scaleLoad, _  = strconv.Atoi(os.Getenv("KUMO_TEST_HOSTS_PAGES"))     // pages per second, under load; default 2000
+	scaleAsk      = regexp.MustCompile(os.Getenv("KUMO_TEST_HOSTS_ASK")) // views to query; default all
 )
 
 func init() {
-	if scaleHosts == 0 { // tests want what there is, however busy the machine
+	if scaleHosts == 0 { // tests wait for complete answers, however busy the machine
 		hostPatience = [2]time.Duration{time.Minute, time.Minute}
 		listWait = time.Minute
 	}
 }
 
 // TestViewsOfManyHosts fills the state of a crawl with hosts of one to three URLs each, a quarter of them visited, and
-// asks for all that looks hosts and URLs up, by the way of a crawl that runs. It says how long that takes, alone and
-// with an engine's work beside it, and how long that work has had to wait:
+// queries all views of hosts and URLs as for a running crawl. It logs the duration of queries, without and with an
+// engine's load, and how long that load had to wait:
 //
 //	KUMO_TEST_HOSTS=1000000 go test -v -timeout 30m -run TestViewsOfManyHosts ./internal/view/web/ui
 //
-// What is cold is asked for until all is there, and it says how long that took. It fails where one in a hundred takes
-// longer than 200 ms. By default it is small, and only has all answer.
+// Cold views are queried until they are complete, and that time is logged. It fails if one percent of queries takes
+// longer than 200 ms. By default it is small, and only checks that all views answer.
 func TestViewsOfManyHosts(t *testing.T) {
 	big := scaleHosts > 0
 	s := &scaled{t: t, n: 2000}
@@ -77,10 +77,10 @@ func TestViewsOfManyHosts(t *testing.T) {
 	}
 }
 
-// A scaled is the state of a large crawl, and a page of it.
+// A scaled is the state of a large crawl, and its page.
 type scaled struct {
 	t    *testing.T
-	n    int // hosts
+	n    int // number of hosts
 	dir  string
 	db   *seen.DB
 	f    *frontier.Frontier
@@ -91,7 +91,7 @@ type scaled struct {
 	dice *rand.Rand
 }
 
-// host is the name of host i, in no order.
+// host returns the name of host i, in no order.
 func (s *scaled) host(i int) string {
 	x := uint64(i)*0x9e3779b97f4a7c15 + 1
 	x ^= x >> 29
@@ -103,7 +103,7 @@ func (s *scaled) host(i int) string {
 		".co.uk"}[x>>8&3]
 }
 
-// url is URL j of host i.
+// url returns URL j of host i.
 func (s *scaled) url(i, j int) string {
 	scheme := "https://"
 	if i%5 == 0 {
@@ -149,7 +149,7 @@ func (s *scaled) open() {
 	s.serve()
 }
 
-// merge brings what is frozen to the disk.
+// merge writes frozen data to disk.
 func (s *scaled) merge() {
 	s.check(s.db.Merge(context.Background(), func([]seen.Decided) error { return nil }))
 	s.check(seen.CompactAll(context.Background(), s.db))
@@ -170,7 +170,7 @@ func (s *scaled) fill() {
 				s.merge()
 			}
 		}
-		first := 0 // of those that wait
+		first := 0 // of the pending hosts
 		if i%4 == 0 {
 			first = 1
 			at := born.Add(time.Duration(i/4) * time.Second / 500)
@@ -188,7 +188,7 @@ func (s *scaled) fill() {
 	}
 	s.db.Freeze(0)
 	s.merge()
-	for i := range 100_000 { // of one host, so that most waits somewhere
+	for i := range 100_000 { // of one host, so that there is a longest queue
 		u := "https://large.example/" + strconv.Itoa(i)
 		s.f.Push("large.example", frontier.Item{URL: u, Path: "L", Rank: 1})
 	}
@@ -211,8 +211,7 @@ func (s *scaled) create(name string) *bufio.Writer {
 	return bufio.NewWriterSize(f, 1<<20)
 }
 
-// warm fills what is in memory as it is on average: the part that is frozen, and half of the one that takes. All of it
-// is new.
+// warm fills memory as it is on average: the frozen part, and half of the active one. All of it is new.
 func (s *scaled) warm() {
 	if s.n < 100_000 {
 		return
@@ -236,7 +235,7 @@ func (s *scaled) warm() {
 	}
 }
 
-// serve has a page of what is asked by the way of a crawl that runs.
+// serve serves the page through the interface of a running crawl.
 func (s *scaled) serve() {
 	file := filepath.Join(s.dir, "look.json")
 	l, err := inspect.Listen(file, scaledSource{&inspect.Live{Frontier: s.f, Known: s.db}, s})
@@ -264,7 +263,7 @@ func (s *scaled) close() {
 	s.check(s.db.Close())
 }
 
-// A scaledSource answers what an engine does, as it does.
+// A scaledSource answers like an engine.
 type scaledSource struct {
 	*inspect.Live
 	s *scaled
@@ -298,7 +297,7 @@ func (x scaledSource) Explain(_ context.Context, text string) (*inspect.Explanat
 		}
 	}
 	x.Known.Arrange(100 * time.Millisecond)
-	for k, err := range x.Known.ScanAfter("https://"+u.Host()+"/", "") { // as pages of a host are counted
+	for k, err := range x.Known.ScanAfter("https://"+u.Host()+"/", "") { // as the pages of a host are counted
 		_, _ = k, err
 	}
 	return e, err
@@ -312,7 +311,7 @@ func (x scaledSource) Top(context.Context, int, bool) iter.Seq2[inspect.Importan
 
 const waits = "where most waits"
 
-// answering asks each question some times, with hosts and URLs by chance.
+// asks sends each query several times, with random hosts and URLs.
 func (s *scaled) asks(how string, n int) {
 	c := "/crawls/" + s.ui.Names()[0]
 	of := func(path string) func(i int) string {
@@ -344,8 +343,8 @@ func (s *scaled) asks(how string, n int) {
 			continue
 		}
 		var times []time.Duration
-		var whole time.Duration // the longest until nothing was missing
-		parts := 0              // answers where something was
+		var whole time.Duration // longest time until an answer was complete
+		parts := 0              // number of incomplete answers
 		var before, after runtime.MemStats
 		begin, used := time.Now(), cpu()
 		runtime.ReadMemStats(&before)
@@ -353,7 +352,7 @@ func (s *scaled) asks(how string, n int) {
 			s.mu.Lock()
 			i := s.dice.IntN(s.n)
 			s.mu.Unlock()
-			if q.name == waits { // as if nobody had looked before
+			if q.name == waits { // as if nobody had queried before
 				s.forgetBusiest()
 			}
 			took, partial := s.ask(q.path(i))
@@ -383,7 +382,7 @@ func (s *scaled) asks(how string, n int) {
 	}
 }
 
-// cpu is how many seconds of processors' time the process has taken, where the system tells.
+// cpu returns the processor time of the process in seconds, if the system reports it.
 func cpu() float64 {
 	stat, _ := os.ReadFile("/proc/self/stat")
 	_, rest, _ := strings.Cut(string(stat), ") ")
@@ -396,7 +395,7 @@ func cpu() float64 {
 	return float64(user+system) / 100
 }
 
-// forgetBusiest waits until nobody looks, and forgets what was found.
+// forgetBusiest waits until no query runs, and drops the last result.
 func (s *scaled) forgetBusiest() {
 	l := s.ui.crawls.all[0].hosts
 	l.mu.Lock()
@@ -410,7 +409,7 @@ func (s *scaled) forgetBusiest() {
 	l.all, l.n, l.time, l.took = nil, 0, time.Time{}, 0
 }
 
-// ask says how long an answer took, and whether something is missing in it for a moment.
+// ask returns how long an answer took, and whether it was incomplete.
 func (s *scaled) ask(path string) (took time.Duration, partial bool) {
 	r := httptest.NewRequest(http.MethodGet, path, nil)
 	r.Host = "localhost"
@@ -426,8 +425,8 @@ func (s *scaled) ask(path string) (took time.Duration, partial bool) {
 		strings.Contains(text, `"reading":true`)
 }
 
-// base has pages fetched while something is done, or for some seconds, and says how long known URLs and queues have had
-// it wait: each page is a turn at the frontier and forty links, ten of which are new.
+// base simulates fetching while do runs, or for some seconds, and logs how long known URLs and queues delayed it. Each
+// page is a turn at the frontier and forty links, ten of which are new.
 func (s *scaled) base(how string, do func()) {
 	pages := scaleLoad
 	if pages == 0 {

@@ -11,34 +11,34 @@ import (
 	"kumo/internal/app/inspect"
 )
 
-// The list of crawls is there at once, however many there are and whatever their disks do: it has what is known, and
-// the crawls are looked at beside, a few at a time.
+// The list of crawls is available at once, however many there are and however slow their disks. It contains the last
+// known states; crawls are inspected in the background, a few at a time.
 
 const (
-	maxInspecting = 4                      // crawls that are looked at, at once
-	listHold      = 100 * time.Millisecond // after which one whose disk takes long does not keep others waiting
-	listShare     = 10 * time.Millisecond  // a crawl is looked at again after as much for each in the list
+	maxInspecting = 4                      // concurrent inspections
+	listHold      = 100 * time.Millisecond // after which a crawl with a slow disk no longer blocks others
+	listShare     = 10 * time.Millisecond  // minimum age for an inspection, per crawl in the list
 )
 
-// listSlack is how much longer than a crawl is waited for its list is, which then says so.
+// listSlack is how much longer than a crawl's timeout the list waits, so that it can report the timeout.
 const listSlack = 200 * time.Millisecond
 
-// listWait is how long a list waits for what is not known yet.
+// listWait is how long a list waits for unknown states.
 var listWait = 150 * time.Millisecond
 
-// shortList is how many crawls a program is told of when all are known, and is asked anew each time.
+// shortList is the number of crawls up to which each request inspects all of them again, and waits for all.
 const shortList = 8
 
-// A listItem is what the list has of it.
+// A listItem is the list's entry of a crawl.
 type listItem struct {
-	mu    sync.Mutex    // guards all
-	entry crawlEntry    // as it was found last
-	time  time.Time     // then; zero: never
-	found chan struct{} // closed when who looks has found it; nil: nobody looks
+	mu    sync.Mutex    // guards the fields below
+	entry crawlEntry    // last known state
+	time  time.Time     // of entry; zero: never
+	found chan struct{} // closed at the end of the running inspection; nil: none runs
 }
 
-// A lister lists all crawls with what was last found of each, and refreshes that in the background. What was found is in
-// each crawl's listItem, under its lock; the lister's own fields do not change.
+// A lister lists all crawls with their last known states, which it refreshes in the background. The states are guarded
+// by each crawl's listItem; the lister's own fields do not change.
 type lister struct {
 	crawls *crawlSet
 	done   context.Context
@@ -49,8 +49,8 @@ func newLister(done context.Context, crawls *crawlSet) *lister {
 	return &lister{crawls: crawls, done: done, slots: make(chan struct{}, maxInspecting)}
 }
 
-// entries are all crawls as far as is known in time. Where there are many, only those are waited for of which nothing
-// is known.
+// entries returns all crawls with the states that are known in time. If there are many crawls, it waits only for
+// unknown states.
 func (h *lister) entries(ctx context.Context, patience time.Duration) []crawlEntry {
 	late := time.NewTimer(patience)
 	defer late.Stop()
@@ -78,7 +78,7 @@ func (h *lister) entries(ctx context.Context, patience time.Duration) []crawlEnt
 	return all
 }
 
-// last is what was found last.
+// last returns the last known entry.
 func (l *listItem) last(c *crawl) crawlEntry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -88,8 +88,8 @@ func (l *listItem) last(c *crawl) crawlEntry {
 	return l.entry
 }
 
-// refresh starts an inspection of a crawl unless one runs, or the last is younger than age. The channel is closed when
-// it ends; nil if none runs.
+// refresh starts an inspection of a crawl unless one runs, or the last one is younger than age. The channel is closed
+// when it ends; nil if none runs.
 func (h *lister) refresh(c *crawl, age time.Duration) <-chan struct{} {
 	l := &c.listed
 	l.mu.Lock()
@@ -115,7 +115,7 @@ func (h *lister) inspect(c *crawl) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if e.State == nil && l.entry.State != nil { // what was known is better than nothing
+	if e.State == nil && l.entry.State != nil { // an older state is better than none
 		why := e.Error
 		e = l.entry
 		e.Error = why
@@ -125,7 +125,7 @@ func (h *lister) inspect(c *crawl) {
 	l.found = nil
 }
 
-// entry is what the list has of a crawl.
+// entry inspects a crawl for the list.
 func (c *crawl) entry(ctx context.Context) crawlEntry {
 	e := crawlEntry{Name: c.name, Folder: c.dir, Cluster: c.cluster != nil}
 	if c.dir == "" {
@@ -143,7 +143,7 @@ func (c *crawl) entry(ctx context.Context) crawlEntry {
 	o, err := withPatience(ctx, c.queue, listPatience, c.status.overview)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		e.Error = fmt.Sprintf("It has not answered for %v: its disk may be slow, or hang", listPatience)
+		e.Error = fmt.Sprintf("no answer for %v: its disk may be slow or hang", listPatience)
 		return e
 	case err != nil:
 		e.Error = problemOf(err).Error()
@@ -154,7 +154,7 @@ func (c *crawl) entry(ctx context.Context) crawlEntry {
 	return e
 }
 
-// A crawlList is the crawls that are shown.
+// A crawlList is a list of crawls.
 type crawlList struct {
 	Crawls []crawlEntry `json:"crawls"`
 }
@@ -162,9 +162,9 @@ type crawlList struct {
 type crawlEntry struct {
 	Name    string         `json:"name"`              // in URLs
 	Folder  string         `json:"folder"`            // "": only its cluster is shown
-	Cluster bool           `json:"cluster,omitempty"` // it has several nodes, and all of them are shown, too
-	State   *inspect.State `json:"state,omitempty"`   // missing: why it cannot be said is in error
-	Crawl   string         `json:"crawl,omitempty"`   // as its user has called it
+	Cluster bool           `json:"cluster,omitempty"` // all nodes of its cluster are shown, too
+	State   *inspect.State `json:"state,omitempty"`   // missing if unknown; then error has the reason
+	Crawl   string         `json:"crawl,omitempty"`   // the user's name for it
 	Ended   string         `json:"ended,omitempty"`
 	Started time.Time      `json:"started,omitzero"`
 	Pages   int64          `json:"pages"`
@@ -172,7 +172,7 @@ type crawlEntry struct {
 	Failed  int64          `json:"failed"`
 	Waiting int            `json:"urls_waiting"`
 	Error   string         `json:"error,omitempty"`
-	Looking bool           `json:"looking,omitempty"` // it is being looked at: nothing is known yet
+	Looking bool           `json:"looking,omitempty"` // first inspection is running: nothing is known yet
 }
 
 func (h *lister) getCrawls(r *http.Request) (any, error) {

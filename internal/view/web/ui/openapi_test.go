@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "write static/openapi.json")
 
-// TestOpenAPI holds the description that is served against the endpoints and the types of their answers.
+// TestOpenAPI compares the served description with the endpoints and the types of their answers.
 func TestOpenAPI(t *testing.T) {
 	want, err := json.MarshalIndent(describe(), "", " ")
 	if err != nil {
@@ -38,7 +38,7 @@ func TestOpenAPI(t *testing.T) {
 
 type object = map[string]any
 
-// describe is the REST as OpenAPI 3.1 has it.
+// describe returns the REST API in the form of OpenAPI 3.1.
 func describe() object {
 	s := schemas{}
 	paths := object{}
@@ -86,21 +86,22 @@ func describe() object {
 	}
 	paths["/api/v1"+actPath] = object{"post": s.act()}
 	return object{"openapi": "3.1.0", "info": object{"title": "kumo", "version": "1",
-		"description": "What a crawl does and has. Fields stay what they are; there may be more of them one day. See " +
+		"description": "State and actions of crawls. Fields are stable; new ones may be added. See " +
 			"docs/reference/rest.md."},
 		"paths": paths, "security": []object{{}, {"token": []string{}}},
 		"components": object{"schemas": s, "securitySchemes": object{"token": object{"type": "http", "scheme": "bearer",
-			"description": "the one in the URL that kumo open prints; not with --ui-no-token"}}}}
+			"description": "the token in the URL that kumo open prints; not needed with --ui-no-token"}}}}
 }
 
-// schemas are types by their names.
+// schemas contains types by name.
 type schemas object
 
-// problems adds what may be wrong to answers.
+// problems adds the possible errors to answers.
 func (s schemas) problems(answers object, more map[string]string) {
-	all := map[string]string{"400": "The question is not right", "401": "The token is missing", "404": "It is not there",
-		"414": "The URL is too long", "421": "The name is not this server's", "500": "The crawl cannot say",
-		"503": "The crawl does not answer, or takes too long"}
+	all := map[string]string{"400": "The request is invalid", "401": "The token is missing or wrong",
+		"404": "Not found",
+		"414": "The URL is too long", "421": "Unknown server name", "500": "The query failed",
+		"503": "The crawl does not answer, or the query took too long"}
 	maps.Copy(all, more)
 	for status, says := range all {
 		answers[status] = object{"description": says,
@@ -108,7 +109,7 @@ func (s schemas) problems(answers object, more map[string]string) {
 	}
 }
 
-// act is what has a crawl do something.
+// act describes the endpoint for actions.
 func (s schemas) act() object {
 	names := []string{}
 	for _, a := range actions {
@@ -117,14 +118,14 @@ func (s schemas) act() object {
 	answers := object{"200": object{"description": "What was done, or would be",
 		"content": object{"application/json": object{"schema": s.of(reflect.TypeOf(deed{}))}}}}
 	s.problems(answers, map[string]string{"403": "Sent by another site's page",
-		"409": "The crawl did not do it, or does not run", "415": "It is not JSON"})
+		"409": "The action failed, or the crawl is not running", "415": "Not JSON"})
 	params := []object{}
 	for name, schema := range map[string]object{"crawl": {"type": "string"}, "do": {"type": "string", "enum": names}} {
 		params = append(params, object{"in": "path", "name": name, "required": true, "schema": schema})
 	}
 	slices.SortFunc(params, func(a, b object) int { return strings.Compare(a["name"].(string), b["name"].(string)) })
-	return object{"operationId": "act", "summary": "Has a crawl do something, all nodes of one that has several. " +
-		"Without \"sure\" it only says what would be done.",
+	return object{"operationId": "act", "summary": "Performs an action on a crawl; in a cluster, on all nodes. " +
+		"Without \"sure\" it only describes what would be done.",
 		"parameters":  params,
 		"requestBody": object{"required": true, "content": object{"application/json": object{"schema": s.of(reflect.TypeOf(wish{}))}}}, "responses": answers}
 }
@@ -152,7 +153,7 @@ func (s schemas) of(t reflect.Type) object {
 	case reflect.Struct:
 		name := strings.ToUpper(t.Name()[:1]) + t.Name()[1:]
 		if s[name] == nil {
-			s[name] = object{} // it may be in itself
+			s[name] = object{} // the type may be recursive
 			properties, required := object{}, []string{}
 			s.fields(t, properties, &required)
 			slices.Sort(required)
@@ -165,7 +166,7 @@ func (s schemas) of(t reflect.Type) object {
 }
 
 func (s schemas) fields(t reflect.Type, properties object, required *[]string) {
-	var own, parts []reflect.StructField // of which the own hide those of parts
+	var own, parts []reflect.StructField // fields of the type itself hide those of embedded types
 	for i := range t.NumField() {
 		if f := t.Field(i); f.Anonymous {
 			parts = append(parts, f)
@@ -195,7 +196,7 @@ func (s schemas) fields(t reflect.Type, properties object, required *[]string) {
 	}
 }
 
-// A checker holds answers against the description.
+// A checker compares answers with the description.
 type checker struct{ doc object }
 
 func newChecker(t *testing.T) *checker {
@@ -210,7 +211,7 @@ func newChecker(t *testing.T) *checker {
 	return c
 }
 
-// check says where an answer of an operation is not as it is described.
+// check returns an error if an answer of an operation does not match its description.
 func (c *checker) check(path string, status int, contentType string, body []byte) error {
 	all := c.doc["paths"].(object)[path].(object)
 	get, asks := all["get"].(object)
@@ -283,7 +284,7 @@ func (c *checker) fits(v any, schema object, at string) error {
 	return nil
 }
 
-// fitsObject wants all members to be described, and all that are required to be there.
+// fitsObject requires that all members are described, and all required members present.
 func (c *checker) fitsObject(v, schema object, at string) error {
 	properties, _ := schema["properties"].(object)
 	others, _ := schema["additionalProperties"].(object)

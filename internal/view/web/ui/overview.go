@@ -16,9 +16,9 @@ import (
 	"kumo/internal/state/forecast"
 )
 
-// An Overview is how a crawl stands: its status, what it does now, and what is to be said of that.
+// An Overview is the state of a crawl: its status, current rates, and notices.
 type Overview struct {
-	Name string `json:"name"` // of the crawl in URLs
+	Name string `json:"name"` // name of the crawl in URLs
 	inspect.Status
 	PagesNow  float64 `json:"pages_per_second_now"` // over the last seconds
 	BytesNow  float64 `json:"bytes_per_second_now"`
@@ -26,9 +26,9 @@ type Overview struct {
 	Words     []Word  `json:"words"`
 }
 
-// A Word is something to know of a crawl, with what to do.
+// A Word is a notice about a crawl, with advice.
 type Word struct {
-	Level string `json:"level"` // wrong: nothing goes on until it is dealt with; look: worth a look; info
+	Level string `json:"level"` // wrong: the crawl is blocked; look: needs attention; info
 	What  string `json:"what"`
 	Do    string `json:"do,omitempty"`
 }
@@ -39,29 +39,29 @@ const (
 	levelInfo    = "info"
 )
 
-// A sample is what rates are made of.
+// A sample is a measurement for computing rates.
 type sample struct {
 	time                 time.Time
 	pages, bytes, failed int64
 }
 
 const (
-	overviewAge = 900 * time.Millisecond // a look at the crawl is good for so long
+	overviewAge = 900 * time.Millisecond // maximum age of an overview
 	rateWindow  = 10 * time.Second
 )
 
-// A statusCache has the last overview of a crawl, and the samples from which the next one's rates are made. mu is held
-// while the crawl is queried: one query runs at a time.
+// A statusCache has the last overview of a crawl, and samples for computing rates. mu is held while the crawl is
+// queried: one query runs at a time.
 type statusCache struct {
-	name string // the crawl's
+	name string // name of the crawl
 	view *sharedView
 
-	mu     sync.Mutex // guards below
+	mu     sync.Mutex // guards the fields below
 	last   *Overview
-	before []sample // of the last seconds
+	before []sample // samples of the last seconds
 }
 
-// overview returns how the crawl stands, at most a second old: concurrent requests share one query.
+// overview returns the state of the crawl, at most a second old. Concurrent requests share one query.
 func (s *statusCache) overview(ctx context.Context) (*Overview, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,7 +87,7 @@ func getOverview(c *crawl, r *http.Request) (*Overview, error) {
 	return c.status.overview(r.Context())
 }
 
-// invalidate makes the next request query the crawl anew.
+// invalidate makes the next request query the crawl again.
 func (s *statusCache) invalidate() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,7 +96,7 @@ func (s *statusCache) invalidate() {
 
 func (o *Overview) runs() bool { return o.State == inspect.Running || o.State == inspect.Paused }
 
-// rates are those of the last seconds in which somebody looked; of the whole run if nobody did before.
+// rates sets the rates of the last seconds, or of the whole run if there are no samples.
 func (s *statusCache) rates(o *Overview) {
 	if !o.runs() {
 		s.before = nil
@@ -119,39 +119,49 @@ func (s *statusCache) rates(o *Overview) {
 	s.before = append(s.before, now)
 }
 
-// notices say what is wrong, what is worth a look, and what is to be expected, the worst first.
+// notices returns problems, warnings and forecasts, the worst first.
 func notices(o *Overview) (all []Word) {
 	say := func(level, do, what string, args ...any) {
 		all = append(all, Word{level, fmt.Sprintf(what, args...), do})
 	}
 	if o.CutOff > 0 {
-		say(levelProblem, "See whether this machine reaches the web. The crawl tries a few hosts now and then, and goes on by "+
-			"itself.",
-			"Cut off from the web for %s: %s", span(o.CutOff), o.CutOffWhy)
+		say(
+			levelProblem,
+			"Check whether this machine can reach the web. The crawl tries a few hosts now and then, and resumes by "+
+				"itself.",
+			"Offline for %s: %s",
+			span(o.CutOff),
+			o.CutOffWhy,
+		)
 	}
 	if o.StalledBy != "" {
-		say(levelProblem, o.StallDo, "Nothing was answered for %s: %s", span(o.Stalled), o.StallWhy)
+		say(levelProblem, o.StallDo, "No answers for %s: %s", span(o.Stalled), o.StallWhy)
 	}
 	if o.State == inspect.Paused && o.StalledBy == "" {
-		say(levelWarning, "Resume it, or make room on the disk if that is what it waits for.", "The crawl is paused")
+		say(levelWarning, "Resume it, or free disk space if it waits for that.", "The crawl is paused")
 	}
 	if o.State == inspect.BrokenOff {
-		say(levelWarning, "The same kumo crawl command goes on.",
-			"The last run was killed, or had no room on the disk to report")
+		say(levelWarning, "The same kumo crawl command resumes it.",
+			"The last run was killed, or could not write its report for lack of disk space")
 	}
 	if tried := o.Pages + o.Failed; o.Failed >= 20 && o.Failed*5 > tried {
 		kind := most(o.Errors)
-		say(levelWarning, adviceOn[kind], "%d %% of all URLs that were tried got no answer, mostly for one reason: %s",
+		say(levelWarning, adviceOn[kind], "%d %% of all requested URLs got no answer, mostly for one reason: %s",
 			100*o.Failed/tried, kind)
 	}
 	if busy := o.Statuses[429] + o.Statuses[503]; busy >= 20 && busy*10 > o.Pages {
-		say(levelWarning, "Raise --delay, or the delay of the hosts that answer so.",
+		say(levelWarning, "Raise --delay, or the delay of the hosts that send these answers.",
 			"%d %% of answers ask the crawl to slow down (429, 503)",
 			100*busy/o.Pages)
 	}
 	if o.AbandonedMany() && o.HostsAbandoned > 0 {
-		say(levelWarning, "The next run tries them again.", "%d hosts were given up, with %s that wait there", o.HostsAbandoned,
-			stats.Count(o.Abandoned, "URLs"))
+		say(
+			levelWarning,
+			"The next run retries them.",
+			"%d hosts were abandoned, with %s pending",
+			o.HostsAbandoned,
+			stats.Count(o.Abandoned, "URLs"),
+		)
 	}
 	if o.OutOfSockets > 0 {
 		say(levelWarning, "Raise ulimit -n, or lower --concurrency.",
@@ -161,7 +171,8 @@ func notices(o *Overview) (all []Word) {
 	case o.Forecast != "" && o.runs() && o.StalledBy == "":
 		say(levelInfo, "", "Ends: %s", o.Forecast)
 	case o.State == inspect.Stopped && o.Waiting > 0:
-		say(levelInfo, "The same kumo crawl command goes on.", "%s when it ended", stats.Count(o.Waiting, "URLs")+" "+
+		say(levelInfo, "The same kumo crawl command resumes it.", "%s when it ended", stats.Count(o.Waiting,
+			"URLs")+" "+
 			stats.Either(o.Waiting, "waits", "wait"))
 	}
 	if all == nil {
@@ -170,16 +181,16 @@ func notices(o *Overview) (all []Word) {
 	return all
 }
 
-// adviceOn says what to do about attempts that fail.
+// adviceOn returns advice for kinds of failures.
 var adviceOn = map[string]string{
-	"dns":     "See whether this machine's resolver answers: kumo doctor. --dns-server names another.",
-	"connect": "See whether this machine reaches the web: kumo doctor.",
+	"dns":     "Check this machine's resolver: kumo doctor. --dns-server selects another one.",
+	"connect": "Check whether this machine can reach the web: kumo doctor.",
 	"refused": "The servers are down, or refuse this address.",
-	"tls":     "Certificates are wrong, or this machine's clock is: date.",
-	"timeout": "The servers are slow, or this line is full: raise --timeout, or lower --concurrency.",
-	"reset":   "The servers, or something before them, cut connections: raise --delay.",
+	"tls":     "Certificates are invalid, or this machine's clock is wrong: date.",
+	"timeout": "The servers are slow, or the network is saturated: raise --timeout, or lower --concurrency.",
+	"reset":   "The servers, or devices in front of them, reset connections: raise --delay.",
 	"private": "--allow-private lets the crawl visit private addresses.",
-	"robots":  "The hosts' robots.txt cannot be had, which forbids everything: the crawl tries again.",
+	"robots":  "The hosts' robots.txt is not available, which forbids everything: the crawl tries again.",
 	"local":   "This machine has no file descriptors or ports left: raise ulimit -n, or lower --concurrency.",
 }
 
@@ -191,7 +202,7 @@ func most(m map[string]int64) string {
 
 func span(seconds float64) string { return stats.Span(time.Duration(seconds * float64(time.Second))) }
 
-// liveValues is what of an overview changes while a page is open, as it is shown.
+// liveValues returns the values that an open page updates.
 func liveValues(o *Overview) map[string]string {
 	n := func(v int) string { return forecast.Grouped(int64(v)) }
 	return map[string]string{
@@ -220,10 +231,10 @@ func growth(v float64) string {
 	return fmt.Sprintf("%+.1f/s", v)
 }
 
-// isUnreachable reports whether a crawl has to be opened anew.
+// isUnreachable reports whether a crawl must be opened again.
 func isUnreachable(err error) bool { return errors.Is(err, inspect.ErrUnreachable) }
 
-// curves are how the crawl went: of one that runs as it has counted, of another what its files give.
+// curves returns the history of a crawl: of a running one from its counters, otherwise from its files.
 func (c *crawl) curves(r *http.Request) (x *stats.Curves, err error) {
 	ctx := r.Context()
 	o, err := c.status.overview(ctx)

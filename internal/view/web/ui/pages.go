@@ -23,17 +23,17 @@ import (
 	"kumo/internal/state/store/jsonl"
 )
 
-// A view makes a page. Its error is answered as a page, too.
+// A view returns a page. Its error is displayed as a page, too.
 type view = func(*http.Request) (*filled, error)
 
-// A filled template is a page, or a part of one.
+// A filled template is a page or a part of one.
 type filled struct {
 	template string
 	data     any
 }
 
-// route serves views by their paths. head is that of a page that reports a view's error: it has the way back into the
-// views of the crawl or batch crawls that the path names.
+// route serves views by their paths. head returns the head of an error page, which links back to the crawl or batch
+// crawls in the path.
 func (out *responder) route(mux *http.ServeMux, views map[string]view, head func(*http.Request) top) {
 	for path, show := range views {
 		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
@@ -47,8 +47,7 @@ func (out *responder) route(mux *http.ServeMux, views map[string]view, head func
 	}
 }
 
-// crawlPages serve the pages of one crawl and its cluster, and the events that keep them up to date. Its fields do not
-// change.
+// crawlPages serves the pages of one crawl and its cluster, and their event streams. Its fields do not change.
 type crawlPages struct {
 	crawls  *crawlSet
 	archive *archivedPages
@@ -71,7 +70,7 @@ func (h *crawlPages) views() map[string]view {
 	}
 }
 
-// templates are parsed when the first page is asked for: most runs of kumo show none.
+// templates are parsed for the first page: most runs of kumo show none.
 var templates = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
 		"show": show, "lines": showLines, "plain": plain, "typed": typed, "cut": cut, "grouped": func(n any) string {
@@ -88,7 +87,7 @@ var templates = sync.OnceValue(func() *template.Template {
 	}).ParseFS(files, "templates/*.html"))
 })
 
-// dict is what a template is given by a template: names and values in turn.
+// dict returns the arguments of a nested template: names and values alternate.
 func dict(pairs ...any) map[string]any {
 	m := map[string]any{}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -107,7 +106,7 @@ func toInt(n any) int64 {
 	return 0
 }
 
-// clock is a time in UTC; a dash for none.
+// clock formats a time in UTC; the zero time as a dash.
 func clock(t time.Time) string {
 	if t.IsZero() || t.Unix() <= 0 {
 		return "–"
@@ -115,7 +114,7 @@ func clock(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04:05")
 }
 
-// render is how long it is until a time.
+// in formats the time until t.
 func in(t, now time.Time) string {
 	switch d := t.Sub(now); {
 	case t.IsZero() || t.Unix() <= 0:
@@ -146,17 +145,17 @@ func statusClass(status int) string {
 	return "good"
 }
 
-// top is what the head of each page needs.
+// top is the data for the head of each page.
 type top struct {
 	Title      string
-	Crawl      string // in URLs; "": of none
+	Crawl      string // name in URLs; "": not a page of a crawl
 	Folder     string
 	Tab        string
 	Many       bool   // there are other crawls
-	Batch      string // the batch crawls' name in URLs; "": of none
-	Experiment string // likewise
-	HasCluster bool   // all nodes of it are shown, too
-	Again      bool   // something is missing for a moment, after which the page is loaded again
+	Batch      string // name of the batch crawls in URLs; "": not a page of one
+	Experiment string // same
+	HasCluster bool   // all nodes of its cluster are shown, too
+	Again      bool   // data is temporarily missing: reload the page after a while
 }
 
 func (out *responder) top(c *crawl, title, tab string) top {
@@ -167,29 +166,29 @@ func (out *responder) top(c *crawl, title, tab string) top {
 	return t
 }
 
-// render writes a page whole, or says that it cannot.
+// render writes a complete page, or an error.
 func (out *responder) render(w http.ResponseWriter, status int, name string, data any) {
 	var b bytes.Buffer
 	if err := templates().ExecuteTemplate(&b, name+".html", data); err != nil {
 		out.log.Error("web page", "page", name, "error", err.Error())
-		http.Error(w, "the page cannot be made", http.StatusInternalServerError)
+		http.Error(w, "cannot render the page", http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = w.Write(b.Bytes()) // who asked may have gone
+	_, _ = w.Write(b.Bytes()) // the client may have disconnected
 }
 
-// frontPages serve the list of everything that is shown. Its fields do not change.
+// frontPages serves the list of everything that is shown. Its fields do not change.
 type frontPages struct {
 	crawls      *crawlSet
 	batches     *batchSet
-	experiments int // folders of them
+	experiments int // number of their folders
 	list        *lister
 	out         *responder
 }
 
-// front leads to the one crawl that there is, or to the list.
+// front redirects to the only crawl, or to the list.
 func (h *frontPages) front(w http.ResponseWriter, r *http.Request) {
 	to := "/crawls"
 	switch {
@@ -229,7 +228,7 @@ func (h *frontPages) listPage(r *http.Request) (*filled, error) {
 type count struct {
 	Name  string
 	N     int64
-	Of    int64 // of all
+	Of    int64 // total
 	Class string
 	Link  string
 }
@@ -314,7 +313,7 @@ func (h *crawlPages) overviewPage(c *crawl, r *http.Request) (*filled, error) {
 	}, nil
 }
 
-// waitsFor says what the hosts wait for where most waits.
+// waitsFor describes what the busiest hosts wait for.
 func (c *crawl) waitsFor(r *http.Request, o *Overview) string {
 	if !o.runs() || o.Waiting == 0 {
 		return ""
@@ -332,10 +331,10 @@ func (c *crawl) waitsFor(r *http.Request, o *Overview) string {
 	for _, k := range counts(reasons, nil, nil) {
 		parts = append(parts, fmt.Sprintf("%d for %s", k.N, reasonText(k.Name)))
 	}
-	return fmt.Sprintf("Of the %s where most waits: %s.", stats.Count(len(hosts), "hosts"), strings.Join(parts, ", "))
+	return fmt.Sprintf("The busiest %s are waiting: %s.", stats.Count(len(hosts), "hosts"), strings.Join(parts, ", "))
 }
 
-// reasonText is what a host waits for, in a sentence.
+// reasonText returns what a host waits for, within a sentence.
 func reasonText(why string) string { return cmp.Or(reasonTexts[why], why) }
 
 var reasonTexts = map[string]string{
@@ -344,8 +343,8 @@ var reasonTexts = map[string]string{
 	"Crawl-delay": "the Crawl-delay of their robots.txt",
 	"robots.txt":  "their robots.txt",
 	"its answer":  "an answer",
-	"back-off":    "a while, after failures",
-	"its wish":    "as long as they asked for",
+	"back-off":    "their back-off, after failures",
+	"its wish":    "the time that they requested",
 }
 
 func (h *crawlPages) curvesPart(c *crawl, r *http.Request) (*filled, error) {
@@ -353,7 +352,7 @@ func (h *crawlPages) curvesPart(c *crawl, r *http.Request) (*filled, error) {
 	return &filled{"charts", charts}, err
 }
 
-const hostsShown = 100 // on a page
+const hostsShown = 100 // per page
 
 func (h *crawlPages) hostsPage(c *crawl, r *http.Request) (*filled, error) {
 	prefix, after := strings.TrimSpace(r.FormValue("prefix")), r.FormValue("after")
@@ -419,7 +418,7 @@ func (h *crawlPages) urlsPage(c *crawl, r *http.Request) (*filled, error) {
 			return nil, err
 		}
 		if p.Fate = outcomeText[p.X.Fate]; p.X.Fate == inspect.Unread && p.X.Reading {
-			p.Fate = "Memory does not have it, and not all files are read."
+			p.Fate = "It is not in memory, and not all files have been read."
 		}
 		p.Again = p.X.Reading
 	} else {
@@ -433,24 +432,25 @@ func (h *crawlPages) urlsPage(c *crawl, r *http.Request) (*filled, error) {
 	return &filled{"urls", p}, nil
 }
 
-// outcomeText say how things stand with a URL.
+// outcomeText explains the outcomes of URLs.
 var outcomeText = map[inspect.Outcome]string{
-	inspect.Unknown: "The crawl has not met it.", inspect.OutOfScope: "It is out of scope: links to it are only counted.",
-	inspect.Waiting: "It waits for its turn at its host.", inspect.Parked: "It waits: its host's robots.txt comes first.",
-	inspect.Retry:      "It was visited without success, and is tried again.",
-	inspect.InFlight:   "It is being visited just now.",
-	inspect.Undecided:  "It may have been met before: the next merge of known URLs tells.",
+	inspect.Unknown: "The crawl has not found it.", inspect.OutOfScope: "It is out of scope: links to it are only " +
+		"counted.",
+	inspect.Waiting: "It is in its host's queue.", inspect.Parked: "It is waiting for its host's robots.txt.",
+	inspect.Retry:      "Its visit failed and will be retried.",
+	inspect.InFlight:   "It is being visited now.",
+	inspect.Undecided:  "It may be known already: the next merge of known URLs decides.",
 	inspect.Fetched:    "It was fetched.",
-	inspect.Redirected: "It was fetched, and leads elsewhere.",
-	inspect.Duplicate:  "It was fetched, and is the same as a page before.",
-	inspect.Error:      "It was fetched, and the answer is an error.", inspect.Failed: "It got no answer, for good.",
-	inspect.Abandoned:   "It was given up with its host, until the next run.",
-	inspect.Deferred:    "It was set aside by a rule that speaks of links: a better one may still bring it in.",
-	inspect.Excluded:    "It was left out by a rule.",
-	inspect.Unaccounted: "It is on its way from one place to another: ask again.",
-	inspect.Claiming:    "A link to it waits until those nodes have it that remember its host.",
-	inspect.Elsewhere:   "Another node is the one to fetch it.",
-	inspect.Unread:      "The disk has not answered, and memory does not have it.",
+	inspect.Redirected: "It was fetched, and redirects.",
+	inspect.Duplicate:  "It was fetched, and is the same as an earlier page.",
+	inspect.Error:      "It was fetched, and the answer is an error.", inspect.Failed: "It failed without an answer.",
+	inspect.Abandoned:   "It was abandoned with its host, until the next run.",
+	inspect.Deferred:    "It was deferred by a rule about links: a better link may still admit it.",
+	inspect.Excluded:    "It was excluded by a rule.",
+	inspect.Unaccounted: "It is being moved between queues: try again.",
+	inspect.Claiming:    "A link to it is waiting to be sent to the nodes that remember its host.",
+	inspect.Elsewhere:   "Another node fetches it.",
+	inspect.Unread:      "The disk has not answered, and it is not in memory.",
 }
 
 func (h *crawlPages) recordsPage(c *crawl, r *http.Request) (*filled, error) {
@@ -479,7 +479,7 @@ func (h *crawlPages) recordsPage(c *crawl, r *http.Request) (*filled, error) {
 	return &filled{"pages", p}, nil
 }
 
-// moreLink leads to what follows on a page, "" if nothing does.
+// moreLink returns a link to the next part of a page; "" if there is none.
 func moreLink(r *http.Request, next *int64) string {
 	if next == nil {
 		return ""
@@ -489,7 +489,7 @@ func moreLink(r *http.Request, next *int64) string {
 	return "?" + q.Encode()
 }
 
-// excludedPage lists the URLs that a rule has excluded.
+// excludedPage lists the URLs that a rule excluded.
 func (h *crawlPages) excludedPage(c *crawl, r *http.Request) (*filled, error) {
 	cursor, err := cursorOf(r)
 	if err != nil {
@@ -512,16 +512,16 @@ func (h *crawlPages) excludedPage(c *crawl, r *http.Request) (*filled, error) {
 	return &filled{"excluded", p}, nil
 }
 
-// A search is what the view of pages has of the full-text index.
+// A search is the state of the full-text search on the page of pages.
 type search struct {
 	Words string
-	Index *lookup.IndexState // nil: there is none
-	Wrong string             // with the index, or with what was asked
-	Found *lookup.Found      // nil: nothing was looked for
-	Clear string             // leads back to all pages
+	Index *lookup.IndexState // nil: no index
+	Wrong string             // error of the index, or of the query
+	Found *lookup.Found      // nil: no query
+	Clear string             // link to all pages
 }
 
-// run searches, if something is looked for.
+// run searches if there is a query.
 func (x *search) run(c *crawl, r *http.Request) error {
 	x.Words = strings.TrimSpace(r.FormValue("words"))
 	x.Clear = "/crawls/" + url.PathEscape(c.name) + "/pages"

@@ -14,27 +14,27 @@ import (
 	"kumo/internal/base/stats"
 )
 
-// A crawl, or a place of batch crawls, may be on a disk that does not answer, as a network's that is gone. What waits
-// for it cannot be ended; so it is left behind, and the places that it has are its own: others are answered as ever.
+// A crawl or batch crawl may be on a disk that hangs, such as an unreachable network disk. Requests that wait for it
+// cannot be interrupted, so they are abandoned, and each crawl has its own slots: others are served as usual.
 
 const (
-	maxQueueAnswering = 8               // questions of one thing at once, where several are shown
-	maxQueueListeners = 16              // pages of one that are kept up to date
-	listPatience      = 2 * time.Second // with each thing of a list
+	maxQueueAnswering = 8               // concurrent requests per crawl, if there are several
+	maxQueueListeners = 16              // event streams per crawl, if there are several
+	listPatience      = 2 * time.Second // per crawl in a list
 )
 
-// A queue is the questions that are asked of one thing that is shown.
+// A queue limits the concurrent requests for one crawl, batch crawl or set of experiments.
 type queue struct {
-	name     string        // The crawl x
-	location string        // its folder /x
-	slots    chan struct{} // whoever asks has one until there is an answer, even if nobody waits for it any more
-	events   *slots        // of event streams
+	name     string        // for messages: The crawl x
+	location string        // for messages: its folder /x
+	slots    chan struct{} // a slot for each request until its answer is complete, even if the client has gone
+	events   *slots        // slots for event streams
 
-	mu      sync.Mutex          // guards below
-	started map[*time.Time]bool // when each question was begun that is not answered yet
+	mu      sync.Mutex          // guards the fields below
+	started map[*time.Time]bool // start times of the requests in progress
 }
 
-// newQueue makes the queue of one of several things that are shown.
+// newQueue creates a queue; several: there are other queues.
 func newQueue(what, where string, several bool) *queue {
 	asks, listeners := maxAnswering, maxListeners
 	if several {
@@ -44,7 +44,7 @@ func newQueue(what, where string, several bool) *queue {
 		started: map[*time.Time]bool{}}
 }
 
-// checkHung is the problem of what does not answer; nil if it may do so yet.
+// checkHung returns a problem if requests take too long; nil otherwise.
 func (q *queue) checkHung() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -58,15 +58,16 @@ func (q *queue) checkHung() error {
 	return q.hungProblem(len(q.started), since)
 }
 
-// hungProblem is the problem of a number of questions, one of which has waited for so long.
+// hungProblem returns the problem for n requests, of which the oldest is waiting since a time.
 func (q *queue) hungProblem(n int, since time.Duration) error {
 	return &problem{http.StatusServiceUnavailable, q.name + " does not answer",
-		fmt.Sprintf("%s %s for %s, one of them for %v: its disk may hang; whatever was to be done may still be done. "+
-			"All else is shown as ever", stats.Count(n, "questions"), stats.Either(n, "waits", "wait"), q.location,
+		fmt.Sprintf("%s %s for %s, one of them for %v: its disk may hang; pending actions may still be performed. "+
+			"Everything else is shown as usual", stats.Count(n, "questions"), stats.Either(n, "waits", "wait"),
+			q.location,
 			since.Round(time.Second))}
 }
 
-// acquire waits for places, the queue's own before others: whoever waits for one has none that others may want.
+// enter acquires slots in order, the queue's own first, so that a waiting request holds none that others need.
 func (q *queue) enter(ctx context.Context, all ...chan struct{}) error {
 	if err := q.checkHung(); err != nil {
 		return err
@@ -84,7 +85,8 @@ func (q *queue) enter(ctx context.Context, all ...chan struct{}) error {
 	return nil
 }
 
-// do has f done by a goroutine of its own, for who has entered, and waits until it is or the context ends.
+// do calls f in its own goroutine, for a caller that has entered the queue, and waits until f returns or the context
+// ends.
 func (q *queue) do(ctx context.Context, f func()) error {
 	begun := time.Now()
 	q.mu.Lock()
@@ -112,7 +114,7 @@ func (q *queue) do(ctx context.Context, f func()) error {
 	}
 }
 
-// lateError is why there is no answer in time.
+// lateError returns the error for an answer that is too late.
 func (q *queue) lateError(ctx context.Context) error {
 	if err := q.checkHung(); err != nil {
 		return err
@@ -120,18 +122,18 @@ func (q *queue) lateError(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// An Answer is one that is kept, and not sent.
+// An Answer is a recorded response.
 type Answer struct {
 	HeaderMap http.Header
 	Status    int
 	Body      bytes.Buffer
-	MaxBody   int // bytes of Body, about; 0: any number
+	MaxBody   int // approximate limit of Body in bytes; 0: unlimited
 }
 
-// Header is ResponseWriter's.
+// Header implements http.ResponseWriter.
 func (a *Answer) Header() http.Header { return a.HeaderMap }
 
-// WriteHeader is ResponseWriter's.
+// WriteHeader implements http.ResponseWriter.
 func (a *Answer) WriteHeader(status int) { a.Status = status }
 
 func (a *Answer) Write(b []byte) (int, error) {
@@ -141,8 +143,8 @@ func (a *Answer) Write(b []byte) (int, error) {
 	return a.Body.Write(b)
 }
 
-// answerQueued answers a request about something that has a queue. A slow one returns its slot of the shared ones after
-// listPatience and continues: otherwise a few hanging disks would hold all of them.
+// answerQueued answers a request for something with a queue. A slow request returns its shared slot after listPatience
+// and continues: otherwise a few hanging disks would hold all of them.
 func (g *guard) answerQueued(q *queue, next http.Handler, w http.ResponseWriter, r *http.Request) {
 	if err := q.enter(r.Context(), q.slots, g.answering); err != nil {
 		g.out.fail(w, r, err)
@@ -160,10 +162,11 @@ func (g *guard) answerQueued(q *queue, next http.Handler, w http.ResponseWriter,
 	clear(w.Header())
 	maps.Copy(w.Header(), a.HeaderMap)
 	w.WriteHeader(a.Status)
-	_, _ = w.Write(a.Body.Bytes()) // who asked may have gone
+	_, _ = w.Write(a.Body.Bytes()) // the client may have disconnected
 }
 
-// queuesOf finds the queue of the crawl, batch crawls or experiments that a path names; nil if it names none.
+// queuesOf returns a function that finds the queue for a path: of a crawl, batch crawl or the experiments; otherwise
+// nil.
 func queuesOf(crawls *crawlSet, batches *batchSet, experiments *queue) func(path string) *queue {
 	return func(path string) *queue {
 		parts := append(strings.Split(strings.TrimPrefix(path, "/api/v1"), "/"), "", "", "")
@@ -190,15 +193,20 @@ func (set *crawlSet) queue(name string) *queue {
 	return nil
 }
 
-// withPatience is what f finds out, of what answers in time.
-func withPatience[T any](ctx context.Context, q *queue, patience time.Duration, f func(context.Context) (T, error)) (found T,
+// withPatience calls f and returns its result, or an error after a while.
+func withPatience[T any](
+	ctx context.Context,
+	q *queue,
+	patience time.Duration,
+	f func(context.Context) (T, error),
+) (found T,
 	err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	if err := q.enter(ctx, q.slots); err != nil {
 		return found, err
 	}
-	var late T // which is written once nobody reads it, if it does not come in time
+	var late T // if f is late, it writes this when nobody reads it anymore
 	var failed error
 	if err := q.do(ctx, func() { late, failed = f(ctx) }); err != nil {
 		return found, err

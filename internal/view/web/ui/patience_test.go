@@ -25,7 +25,7 @@ import (
 	"kumo/internal/base/vfs/vfstest"
 )
 
-// A fixed source has an answer of its own to what is asked here.
+// A fixed is a source with a fixed answer.
 type fixed struct{ inspect.Source }
 
 func (fixed) Status(context.Context) (*inspect.Status, error) {
@@ -36,11 +36,11 @@ func (fixed) Explain(_ context.Context, url string) (*inspect.Explanation, error
 	return &inspect.Explanation{URL: url, Known: &inspect.Known{URL: url}, Page: &inspect.Page{Status: 200}}, nil
 }
 
-// quiet logs nothing.
+// quiet returns a logger that logs nothing.
 func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
 
-// One crawl's disk stalls: who asks for it is told so in time, all others are answered at once, and so is it when the
-// disk does.
+// If one crawl's disk hangs, requests for that crawl get an error in time. All others are answered at once, and that
+// crawl again when its disk answers.
 func TestADiskThatStallsIsItsCrawlsAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stalls := make(chan struct{})
@@ -69,7 +69,7 @@ func TestADiskThatStallsIsItsCrawlsAlone(t *testing.T) {
 		}
 		explain := func(crawl string) string { return "/api/v1/crawls/" + crawl + "/explain?url=http://h.test/" }
 		answers := make(chan *httptest.ResponseRecorder, 2*maxAnswering)
-		for range 2 * maxAnswering { // more than are answered at once
+		for range 2 * maxAnswering { // more than can be answered concurrently
 			go func() {
 				w, _ := ask(explain("dead"))
 				answers <- w
@@ -109,7 +109,7 @@ func TestADiskThatStallsIsItsCrawlsAlone(t *testing.T) {
 	})
 }
 
-// However many crawls are asked for, few stay open.
+// However many crawls are requested, few stay open.
 func TestFewCrawlsStayOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 100
@@ -142,7 +142,7 @@ func TestFewCrawlsStayOpen(t *testing.T) {
 			t.Errorf("%d crawls are listed", len(all))
 		}
 		synctest.Wait()
-		if n := are(); most > maxIdle+5 || n > maxIdle { // four are asked at once, one is about to close
+		if n := are(); most > maxIdle+5 || n > maxIdle { // four are requested at once, one is about to close
 			t.Errorf("%d were open at once, %d are", most, n)
 		}
 		time.Sleep(idleFor)
@@ -153,7 +153,7 @@ func TestFewCrawlsStayOpen(t *testing.T) {
 	})
 }
 
-// A waitingPlace waits before it lists.
+// A waitingPlace is a storage location that waits before it lists.
 type waitingPlace struct {
 	place.Place
 	wait func(ctx context.Context, dir string) error
@@ -166,7 +166,7 @@ func (p *waitingPlace) List(ctx context.Context, dir string) ([]place.Info, erro
 	return p.Place.List(ctx, dir)
 }
 
-// placeOf has two collections, without anything else.
+// placeOf returns a storage location with two collections and nothing else.
 func placeOf(t *testing.T, wait func(ctx context.Context, dir string) error) place.Place {
 	t.Helper()
 	p, err := file.Open(filepath.Join(t.TempDir(), "news"), vfs.OS)
@@ -182,8 +182,8 @@ func placeOf(t *testing.T, wait func(ctx context.Context, dir string) error) pla
 	return &waitingPlace{p, wait}
 }
 
-// One place of batch crawls stalls: all else is answered at once, the list of all says so in time, and so is the place
-// when it answers again.
+// If one storage location of batch crawls hangs, everything else is answered at once, and the list of all reports it in
+// time. The location works again when it answers.
 func TestAPlaceThatStallsIsItsOwnAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stalls := make(chan struct{})
@@ -215,7 +215,7 @@ func TestAPlaceThatStallsIsItsOwnAlone(t *testing.T) {
 		for _, path := range []string{"/api/v1/batches", "/crawls"} {
 			w, took := ask(path)
 			if text := w.Body.String(); w.Code != http.StatusOK || took > listPatience ||
-				!strings.Contains(text, "takes too long") || !strings.Contains(text, "2026-11-21") {
+				!strings.Contains(text, "took too long") || !strings.Contains(text, "2026-11-21") {
 				t.Errorf("%s: %d after %v: %s", path, w.Code, took, text)
 			}
 		}
@@ -226,7 +226,7 @@ func TestAPlaceThatStallsIsItsOwnAlone(t *testing.T) {
 		}
 		w, took := ask("/batches/dead")
 		if text := w.Body.String(); w.Code != http.StatusServiceUnavailable || took > 0 ||
-			!strings.Contains(text, "The place of batch crawls dead does not answer") {
+			!strings.Contains(text, "The storage location of batch crawls dead does not answer") {
 			t.Errorf("%d after %v: %s", w.Code, took, text)
 		}
 		close(stalls)
@@ -237,7 +237,7 @@ func TestAPlaceThatStallsIsItsOwnAlone(t *testing.T) {
 	})
 }
 
-// However many places hang, others are answered soon.
+// However many storage locations hang, others are answered soon.
 func TestPlacesThatHangAtOnceLeaveRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stalls := make(chan struct{})
@@ -271,7 +271,7 @@ func TestPlacesThatHangAtOnceLeaveRoom(t *testing.T) {
 	})
 }
 
-// Who goes away while collections are listed leaves no list behind that lacks some.
+// A client that disconnects while collections are listed does not leave an incomplete list behind.
 func TestWhoGoesAwayLeavesAWholeList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stalls := make(chan struct{})
@@ -306,7 +306,7 @@ func TestWhoGoesAwayLeavesAWholeList(t *testing.T) {
 	})
 }
 
-// A crawl whose view does not close keeps nobody from another one, or from its own.
+// A view that does not close blocks neither other crawls nor its own.
 func TestAViewThatDoesNotClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stalls := make(chan struct{})
@@ -339,8 +339,7 @@ func TestAViewThatDoesNotClose(t *testing.T) {
 	})
 }
 
-// Location lines of a crawl's files are is forgotten a while after they were looked for last, however long its view is
-// open.
+// The index of lines of a crawl's files is dropped a while after its last use, however long the view stays open.
 func TestLinesAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -389,8 +388,8 @@ func TestLinesAreForgotten(t *testing.T) {
 	})
 }
 
-// The list of very many crawls is there at once, some of which are on a disk that hangs: it has what is known, and soon
-// that is all others.
+// The list of very many crawls is available at once, even if some are on a disk that hangs. It contains the known
+// states, and soon those of all others.
 func TestTheListOfManyIsThereAtOnce(t *testing.T) {
 	listWait = 150 * time.Millisecond
 	defer func() { listWait = time.Minute }()
@@ -449,10 +448,10 @@ func TestTheListOfManyIsThereAtOnce(t *testing.T) {
 	})
 }
 
-// A slow source looks through its hosts for as long as it may.
+// A slowHosts is a source that lists its hosts only when permitted.
 type slowHosts struct {
 	fixed
-	may chan int // how much waits at its host
+	may chan int // number of pending URLs at its host
 }
 
 func (s slowHosts) Hosts(context.Context, int) iter.Seq2[inspect.Host, error] {
@@ -461,8 +460,8 @@ func (s slowHosts) Hosts(context.Context, int) iter.Seq2[inspect.Host, error] {
 	}
 }
 
-// Who asks where most waits, in a crawl of so many hosts that this takes long, is answered in time: by what was found
-// before, or that nothing is known yet.
+// A query for the longest queues in a crawl with many hosts is answered in time: by the last result, or as not yet
+// known.
 func TestWhereMostWaitsIsNotWaitedFor(t *testing.T) {
 	before := hostPatience
 	hostPatience = [2]time.Duration{50 * time.Millisecond, 150 * time.Millisecond}
@@ -488,7 +487,7 @@ func TestWhereMostWaitsIsNotWaitedFor(t *testing.T) {
 		}
 		const page, rest = "/crawls/big/hosts", "/api/v1/crawls/big/hosts?by=waiting"
 		for range 2 {
-			want(page, "are being looked through", "2")
+			want(page, "are being scanned", "2")
 			want(rest, `"partial":true`, "")
 		}
 		src.may <- 4711
@@ -503,7 +502,7 @@ func TestWhereMostWaitsIsNotWaitedFor(t *testing.T) {
 	})
 }
 
-// A hostSource has a number of hosts, or why they cannot be said, when it may.
+// A hostSource returns a number of hosts, or an error, when permitted.
 type hostSource struct {
 	fixed
 	n   int
@@ -525,7 +524,7 @@ func (s *hostSource) Hosts(_ context.Context, n int) iter.Seq2[inspect.Host, err
 	}
 }
 
-// busyHosts serves a source, and asks where most waits.
+// busyHosts serves a source and queries the longest queues.
 func busyHosts(t *testing.T, src *hostSource) func(limit int) *httptest.ResponseRecorder {
 	t.Helper()
 	before := hostPatience
@@ -549,7 +548,7 @@ func busyHosts(t *testing.T, src *hostSource) func(limit int) *httptest.Response
 	}
 }
 
-// Why it cannot be said where most waits is said, though each look takes long, and so is it that a look does not end.
+// The error of a query for the longest queues is reported, even if each query is slow, and so is a query that hangs.
 func TestWhyNobodyKnowsWhereMostWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := &hostSource{err: errors.New("the disk is damaged"), may: make(chan struct{})}
@@ -585,7 +584,7 @@ func TestWhyNobodyKnowsWhereMostWaits(t *testing.T) {
 	})
 }
 
-// Who asks for a few hosts leaves a list behind for who wants more.
+// A query for a few hosts does not shorten the list for others.
 func TestFewHostsAreAskedForAfterMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := &hostSource{n: 50, may: make(chan struct{})}
@@ -595,7 +594,7 @@ func TestFewHostsAreAskedForAfterMany(t *testing.T) {
 		time.Sleep(2 * minHostAge)
 		ask(3)
 		time.Sleep(2 * minHostAge)
-		src.may = make(chan struct{}) // looks take long from here on
+		src.may = make(chan struct{}) // queries are slow from here on
 		text := ask(40).Body.String()
 		if n := strings.Count(text, ".test"); n != 40 || strings.Contains(text, "partial") {
 			t.Errorf("%d hosts: %s", n, text)
@@ -605,7 +604,7 @@ func TestFewHostsAreAskedForAfterMany(t *testing.T) {
 	})
 }
 
-// A crawl's files are not gone through any more when the server has ended.
+// Scans of a crawl's files are canceled when the server ends.
 func TestFilesAreLeftWhenTheServerEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -640,7 +639,7 @@ func TestFilesAreLeftWhenTheServerEnds(t *testing.T) {
 	})
 }
 
-// againAfter is after how many seconds a page is loaded again; "": it is not.
+// againAfter returns the seconds after which a page reloads; "" if it does not.
 func againAfter(html string) string {
 	_, text, _ := strings.Cut(html, `<body data-again="`)
 	seconds, _, _ := strings.Cut(text, `"`)

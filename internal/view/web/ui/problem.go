@@ -14,7 +14,7 @@ import (
 	"kumo/internal/archive/fulltext"
 )
 
-// A problem is what went wrong, as RFC 9457 has it.
+// A problem is an error in the form of RFC 9457.
 type problem struct {
 	Status int    `json:"status"`
 	Title  string `json:"title"`
@@ -24,15 +24,15 @@ type problem struct {
 func (p *problem) Error() string { return p.Title + ": " + p.Detail }
 
 func badRequest(format string, args ...any) error {
-	return &problem{http.StatusBadRequest, "The question is not right", fmt.Sprintf(format, args...)}
+	return &problem{http.StatusBadRequest, "The request is invalid", fmt.Sprintf(format, args...)}
 }
 
-// noURL is the error of a text that is no URL of a page.
+// noURL returns the error for a text that is not a page's URL.
 func noURL(text string) error {
-	return badRequest("%q is no URL: it begins with http:// or https:// and a host", cut(text, 200))
+	return badRequest("%q is not a URL: it must begin with http:// or https:// and a host", cut(text, 200))
 }
 
-// problemOf says how an error is told.
+// problemOf converts an error to a problem.
 func problemOf(err error) *problem {
 	var p *problem
 	switch {
@@ -42,32 +42,32 @@ func problemOf(err error) *problem {
 		return &problem{http.StatusNotFound, "Not in the archive", err.Error()}
 	case errors.Is(err, fulltext.ErrNoIndex):
 		return &problem{http.StatusNotFound, "There is no index",
-			"kumo index, with the crawl's folder, makes one; kumo crawl --index does while it crawls"}
+			"kumo index, with the crawl's folder, creates one; kumo crawl --index does so during the crawl"}
 	case fulltext.IsDamaged(err):
 		return &problem{http.StatusServiceUnavailable, "The index cannot be read", err.Error() +
-			"; kumo index, with the crawl's folder, makes it anew"}
+			"; kumo index, with the crawl's folder, rebuilds it"}
 	case errors.Is(err, inspect.ErrUnreachable):
 		return &problem{http.StatusServiceUnavailable, "The crawl does not answer",
-			"it is just starting or ending: ask again in a moment"}
+			"it is starting or ending: try again in a moment"}
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return &problem{http.StatusServiceUnavailable, "It takes too long", "ask for less, or again in a moment"}
+		return &problem{http.StatusServiceUnavailable, "It took too long", "request less, or try again in a moment"}
 	}
-	return &problem{http.StatusInternalServerError, "The crawl cannot say", err.Error()}
+	return &problem{http.StatusInternalServerError, "The query failed", err.Error()}
 }
 
 // A responder writes pages and errors. Its fields do not change; any goroutine may use it.
 type responder struct {
 	log  *slog.Logger
-	json bool // errors are JSON whatever the path: Config.Only is served
-	many bool // several crawls are shown
+	json bool // errors are JSON for every path: Config.Only is served
+	many bool // there are several crawls
 }
 
-// fail tells an error: a program as JSON, a person as a page.
+// fail writes an error: as JSON for programs, as a page for users.
 func (out *responder) fail(w http.ResponseWriter, r *http.Request, err error) {
 	out.failUnder(w, r, err, out.top(nil, "", ""))
 }
 
-// failUnder is fail with the head that a page has.
+// failUnder is like fail with the given page head.
 func (out *responder) failUnder(w http.ResponseWriter, r *http.Request, err error, head top) {
 	p := problemOf(err)
 	if p.Status == http.StatusServiceUnavailable {
@@ -83,5 +83,5 @@ func (out *responder) failUnder(w http.ResponseWriter, r *http.Request, err erro
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(p.Status)
-	_ = json.NewEncoder(w).Encode(p) // who asked may have gone
+	_ = json.NewEncoder(w).Encode(p) // the client may have disconnected
 }

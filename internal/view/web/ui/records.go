@@ -11,14 +11,14 @@ import (
 )
 
 type recordPage struct {
-	Records []lookup.Record `json:"records"` // the newest first
+	Records []lookup.Record `json:"records"` // newest first
 	Next    *int64          `json:"next,omitempty"`
 }
 
 type headers struct {
 	Status    int      `json:"status"`
 	Headers   []header `json:"headers"`
-	BodyBytes int      `json:"body_bytes"` // without content coding
+	BodyBytes int      `json:"body_bytes"` // after content decoding
 	Truncated string   `json:"truncated,omitempty"`
 	Malformed string   `json:"malformed,omitempty"`
 }
@@ -30,7 +30,7 @@ type header struct {
 
 type linkPage struct {
 	Links []lookup.Link `json:"links"`
-	All   int           `json:"all"` // how many there are
+	All   int           `json:"all"` // total number
 }
 
 func filterOf(r *http.Request) lookup.Filter {
@@ -59,7 +59,7 @@ func (c *crawl) records(r *http.Request) (p recordPage, err error) {
 	return p, err
 }
 
-// record returns the record that a path names.
+// record returns the record in a path.
 func (set *crawlSet) record(r *http.Request) (*crawl, *lookup.Record, error) {
 	c, err := set.find(r)
 	if err != nil {
@@ -67,13 +67,13 @@ func (set *crawlSet) record(r *http.Request) (*crawl, *lookup.Record, error) {
 	}
 	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
 	if err != nil {
-		return nil, nil, badRequest("%q is no record's id", cut(r.PathValue("id"), 40))
+		return nil, nil, badRequest("%q is not a record's id", cut(r.PathValue("id"), 40))
 	}
 	rec, err := c.archive.Record(id)
 	return c, rec, err
 }
 
-// response returns the answer of the record that a path names.
+// answer returns the answer of the record in a path.
 func (set *crawlSet) answer(r *http.Request) (*page.Response, error) {
 	c, rec, err := set.record(r)
 	if err != nil {

@@ -15,83 +15,86 @@ import (
 	"kumo/internal/base/stats"
 )
 
-// An endpoint is one of the REST's.
+// An endpoint is an endpoint of the REST API.
 type endpoint struct {
 	path   string // below /api/v1
 	name   string
 	says   string
 	params []param
-	answer any // an example of its type
+	answer any // example of the answer's type
 	get    func(r *http.Request) (any, error)
 }
 
-// A param is a part of a question.
+// A param is a parameter of a request.
 type param struct {
 	in, name, kind, says string
 	required             bool
 }
 
 var (
-	crawlParam = param{"path", "crawl", "string", "the crawl's name, as /crawls lists it", true}
-	limitParam = param{"query", "limit", "integer", "how many at most: 50 unless given, 500 at most", false}
+	crawlParam = param{"path", "crawl", "string", "the crawl's name, as listed by /crawls", true}
+	limitParam = param{"query", "limit", "integer", "maximum number of entries: default 50, at most 500", false}
 	prefix     = func(of string) param {
-		return param{"query", "prefix", "string", "only " + of + " that begin so", false}
+		return param{"query", "prefix", "string", "only " + of + " with this prefix", false}
 	}
-	after   = param{"query", "after", "string", "those behind this one: \"next\" of the answer before", false}
+	after   = param{"query", "after", "string", "where to continue: \"next\" of the previous answer", false}
 	idParam = param{"path", "id", "integer", "the record's id", true}
 )
 
-// endpoints are those for programs' requests about one crawl.
+// endpoints returns the endpoints for one crawl.
 func (set *crawlSet) endpoints() []endpoint {
 	return append([]endpoint{
-		{"/crawls/{crawl}", "overview", "How a crawl stands: totals, rates, statuses, errors by kind, what waits, when it " +
-			"ends, and what is wrong, in words.",
+		{"/crawls/{crawl}", "overview", "The state of a crawl: totals, rates, statuses, errors by kind, the queue, " +
+			"the forecast, and problems as text.",
 			[]param{crawlParam}, Overview{}, withTarget(set.find, getOverview)},
 		{
 			"/crawls/{crawl}/curves",
 			"curves",
-			"How the counters went: over the last hour, and over the whole run. Of a crawl " +
-				"that does not run only the whole, by visits.",
+			"History of the counters: over the last hour, and over the whole run. For a crawl " +
+				"that is not running, only the whole run, by visits.",
 			[]param{crawlParam},
 			stats.Curves{},
 			withTarget(set.find, (*crawl).curves),
 		},
-		{"/crawls/{crawl}/hosts", "hosts", "Hosts of known URLs, in order, or those where most waits.",
+		{"/crawls/{crawl}/hosts", "hosts", "Hosts of known URLs, sorted, or those with the most pending URLs.",
 			[]param{crawlParam, prefix("hosts"), after, limitParam,
-				{"query", "by", "string", "waiting: those where most waits, of which there is no next", false}}, hostPage{},
+				{"query", "by", "string", "waiting: those with the most pending URLs; then there is no next", false}},
+			hostPage{},
 			listWithTarget(set.find, getHosts)},
-		{"/crawls/{crawl}/hosts/{host}", "host", "One host: how it stands, what its robots.txt said, and what waits there.",
+		{"/crawls/{crawl}/hosts/{host}", "host", "One host: its state, its robots.txt answers, and its queue.",
 			[]param{crawlParam, {"path", "host", "string", "the host, with its port if it has one", true}, limitParam},
 			hostAnswer{}, listWithTarget(set.find, (*crawl).hostAnswer)},
-		{"/crawls/{crawl}/explain", "explain", "What became of a URL, and why.",
+		{"/crawls/{crawl}/explain", "explain", "The outcome of a URL, and the reasons.",
 			[]param{crawlParam, {"query", "url", "string", "the URL", true}}, inspect.Explanation{},
 			withTarget(set.find, getExplanation)},
-		{"/crawls/{crawl}/urls", "urls", "Known URLs, in order.", []param{crawlParam, prefix("URLs"), after, limitParam},
+		{"/crawls/{crawl}/urls", "urls", "Known URLs, sorted.", []param{crawlParam, prefix("URLs"), after, limitParam},
 			urlPage{}, listWithTarget(set.find, getURLs)},
-		{"/crawls/{crawl}/records", "records", "What was fetched, the newest first. A page of the list may have few " +
-			"or none, and yet a next one: it goes through a bounded part of the records.",
-			[]param{crawlParam, {"query", "status", "string", "404; 4xx for a class; 0 for what was not answered", false},
-				{"query", "type", "string", "a media type, or how it begins: text/", false},
-				{"query", "prefix", "string", "how the URL begins behind its scheme: a host, or more", false},
-				{"query", "lang", "string", "a language, or how its tag begins: en", false},
+		{"/crawls/{crawl}/records", "records", "Fetched records, newest first. An answer may contain few records " +
+			"or none and still have a next one: a limited part of the records is scanned.",
+			[]param{crawlParam, {"query", "status", "string", "404; 4xx for a class; 0 for URLs without an answer",
+				false},
+				{"query", "type", "string", "a media type or a prefix: text/", false},
+				{"query", "prefix", "string", "prefix of the URL after its scheme: a host, or more", false},
+				{"query", "lang", "string", "a language or a prefix of its tag: en", false},
 				{"query", "day", "string", "a day: 2026-11-21; or a month: 2026-11", false},
-				{"query", "cursor", "integer", "where to go on: \"next\" of the answer before", false}, limitParam}, recordPage{},
+				{"query", "cursor", "integer", "where to continue: \"next\" of the previous answer", false},
+				limitParam}, recordPage{},
 			withTarget(set.find, (*crawl).records)},
 		{"/crawls/{crawl}/records/{id}", "record", "One record.", []param{crawlParam, idParam}, lookup.Record{},
 			set.getRecord},
 		{"/crawls/{crawl}/records/{id}/headers", "headers", "The header fields of a record's answer.",
 			[]param{crawlParam, idParam}, headers{}, withTarget(set.answer, getHeaders)},
 		{"/crawls/{crawl}/records/{id}/text", "text",
-			"What a record's answer says: the main text of HTML, other text as it is.",
+			"The text of a record's answer: the main text of HTML, other text unchanged.",
 			[]param{crawlParam, idParam}, lookup.Text{}, withTarget(set.answer, getText)},
 		{"/crawls/{crawl}/records/{id}/links", "links", "The links of a record's answer.",
 			[]param{crawlParam, idParam, limitParam}, linkPage{}, set.getLinks},
 	}, append(set.contentEndpoints(), endpoint{"/crawls/{crawl}/cluster", "cluster",
-		"A crawl of several nodes: its state, sums of all nodes, nodes by name, what is worth a word, and the last events.",
+		"A crawl of several nodes: its state, totals of all nodes, nodes by name, notices, and the last events.",
 		[]param{crawlParam, after, limitParam}, clusterAnswer{}, listWithTarget(set.clustered, getCluster)})...)
 }
 
-// An api routes programs' requests: /api/v1. Its fields do not change.
+// An api routes requests of programs: /api/v1. Its fields do not change.
 type api struct {
 	endpoints []endpoint
 	controls  *controls
@@ -107,7 +110,7 @@ func (a *api) route(mux *http.ServeMux) {
 				return
 			}
 			w.Header().Set("Content-Type", "application/json")
-			_ = json.NewEncoder(w).Encode(x) // who asked may have gone
+			_ = json.NewEncoder(w).Encode(x) // the client may have disconnected
 		})
 	}
 	mux.HandleFunc("POST /api/v1"+actPath, a.controls.serveAPI)
@@ -120,16 +123,16 @@ func (a *api) route(mux *http.ServeMux) {
 			if r.Method != http.MethodGet && r.Method != http.MethodHead &&
 				matches(e.path, strings.TrimPrefix(r.URL.Path, "/api/v1")) {
 				w.Header().Set("Allow", "GET, HEAD")
-				a.out.fail(w, r, &problem{http.StatusMethodNotAllowed, "It can only be asked", "use GET"})
+				a.out.fail(w, r, &problem{http.StatusMethodNotAllowed, "Read only", "use GET"})
 				return
 			}
 		}
 		if matches(actPath, strings.TrimPrefix(r.URL.Path, "/api/v1")) {
 			w.Header().Set("Allow", "POST")
-			a.out.fail(w, r, &problem{http.StatusMethodNotAllowed, "It is done, and not asked", "use POST"})
+			a.out.fail(w, r, &problem{http.StatusMethodNotAllowed, "Actions only", "use POST"})
 			return
 		}
-		a.out.fail(w, r, &problem{http.StatusNotFound, "There is no such question", "/api/v1/openapi.json lists all"})
+		a.out.fail(w, r, &problem{http.StatusNotFound, "There is no such endpoint", "/api/v1/openapi.json lists all"})
 	})
 }
 
@@ -139,15 +142,15 @@ func matches(pattern, path string) bool {
 	return slices.EqualFunc(want, have, func(a, b string) bool { return a == b || strings.HasPrefix(a, "{") && b != "" })
 }
 
-// call checks the parameters of a request, and returns its answer.
+// call checks the parameters of a request and returns its answer.
 func (e *endpoint) call(r *http.Request) (any, error) {
 	for name, values := range r.URL.Query() {
 		at := slices.IndexFunc(e.params, func(p param) bool { return p.in == "query" && p.name == name })
 		if at < 0 {
-			return nil, badRequest("there is no %q to be given here", name)
+			return nil, badRequest("unknown parameter %q", name)
 		}
 		if values[0] == "" && e.params[at].kind == "integer" {
-			return nil, badRequest("%s is empty: a number is wanted", name)
+			return nil, badRequest("%s is empty: expected a number", name)
 		}
 		if len(values) > 1 {
 			return nil, badRequest("%q is given twice", name)
@@ -161,7 +164,7 @@ const (
 	maxLimit     = 500
 )
 
-// withPathTarget makes a function of a request of one that is given what the path names as well.
+// withPathTarget adapts a function that also takes the object in the path.
 func withPathTarget[T, A any](find func(*http.Request) (T, error), get func(T, *http.Request) (A, error),
 ) func(*http.Request) (A, error) {
 	return func(r *http.Request) (answer A, err error) {
@@ -173,13 +176,13 @@ func withPathTarget[T, A any](find func(*http.Request) (T, error), get func(T, *
 	}
 }
 
-// withTarget makes an endpoint's function of one that is given what the path names.
+// withTarget adapts a function that takes the object in the path, for an endpoint.
 func withTarget[T, A any](find func(*http.Request) (T, error), get func(T, *http.Request) (A, error),
 ) func(*http.Request) (any, error) {
 	return withPathTarget(find, func(it T, r *http.Request) (any, error) { return get(it, r) })
 }
 
-// listWithTarget is of for a list, of at most n entries.
+// listWithTarget is like withTarget for a list of at most n entries.
 func listWithTarget[T, A any](find func(*http.Request) (T, error), get func(T, *http.Request, int) (A, error),
 ) func(*http.Request) (any, error) {
 	return withTarget(find, func(it T, r *http.Request) (any, error) {
@@ -198,12 +201,12 @@ func limit(r *http.Request) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > maxLimit {
-		return 0, badRequest("limit is %q: a number from 1 to %d is wanted", text, maxLimit)
+		return 0, badRequest("limit is %q: expected a number from 1 to %d", text, maxLimit)
 	}
 	return n, nil
 }
 
-// pageOfList are up to n of what is in the order of its keys, behind one, and the key to go on behind.
+// pageOfList returns up to n entries of a sorted list after a key, and the key to continue with.
 func pageOfList[T any](all []T, key func(T) string, after string, n int) (some []T, next string) {
 	at, has := slices.BinarySearchFunc(all, after, func(x T, after string) int { return cmp.Compare(key(x), after) })
 	if has {
@@ -216,7 +219,7 @@ func pageOfList[T any](all []T, key func(T) string, after string, n int) (some [
 	return some, next
 }
 
-// collectUpTo collects values, and reports whether some are missing for a moment, and whether there are more than n.
+// collectUpTo collects up to n values. It reports whether some are temporarily missing, and whether there are more.
 func collectUpTo[T any](n int, values iter.Seq2[T, error]) (some []T, partial, more bool, err error) {
 	some = []T{}
 	for v, err := range values {
@@ -231,21 +234,20 @@ func collectUpTo[T any](n int, values iter.Seq2[T, error]) (some []T, partial, m
 	return some[:min(n, len(some))], partial, len(some) > n, nil
 }
 
-// A crawlSet is the crawls that are shown, by name and in their order. It does not change; each crawl guards its own
-// state.
+// A crawlSet contains the crawls, by name and in order. It does not change; each crawl guards its own state.
 type crawlSet struct {
 	all    []*crawl
 	byName map[string]*crawl
 }
 
-// query returns the crawl that a path names.
+// find returns the crawl in a path.
 func (set *crawlSet) find(r *http.Request) (*crawl, error) {
 	if c := set.byName[r.PathValue("crawl")]; c != nil {
 		if c.dir == "" && !strings.Contains(r.Pattern, "/cluster") && !strings.Contains(r.Pattern, "/act") {
-			return nil, &problem{http.StatusNotFound, "Only the cluster is shown here",
-				"each node has its hosts, URLs and pages: kumo node --ui serves them"}
+			return nil, &problem{http.StatusNotFound, "This page shows only the cluster",
+				"the nodes' own pages have their hosts, URLs and pages: kumo node --ui serves them"}
 		}
 		return c, nil
 	}
-	return nil, &problem{http.StatusNotFound, "There is no such crawl here", "/api/v1/crawls lists all"}
+	return nil, &problem{http.StatusNotFound, "There is no such crawl", "/api/v1/crawls lists all"}
 }

@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	maxSilent       = 512             // connections without a whole request
-	maxClientSilent = 384             // of one address
-	headerTime      = 5 * time.Second // until a request's header is whole, and TLS is agreed on
-	endPatience     = 2 * time.Second // with what is just being answered
+	maxSilent       = 512             // connections without a complete request
+	maxClientSilent = 384             // per address
+	headerTime      = 5 * time.Second // for a request's header and the TLS handshake
+	endPatience     = 2 * time.Second // for requests in progress
 )
 
-// Serve answers at l until the context ends, over TLS if there is a certificate.
+// Serve serves requests on l until the context ends, over TLS if there is a certificate.
 func (s *Server) Serve(ctx context.Context, l net.Listener, cert, key string) error {
 	srv := s.httpServer()
 	ended := make(chan struct{})
@@ -47,8 +47,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, cert, key string) er
 	return err
 }
 
-// httpServer bounds connections. Those without a whole request have slots, from which newcomers evict others, so that no
-// number of them keeps anybody out; those with one are bounded by the guard.
+// httpServer limits connections. Those without a complete request have slots from which newcomers evict others, so that
+// they cannot keep anyone out. Those with a request are limited by the guard.
 func (s *Server) httpServer() *http.Server {
 	silent := &silentConns{slots: newSlots(maxSilent, maxClientSilent), held: map[net.Conn]*slot{}}
 	return &http.Server{Handler: s, ReadHeaderTimeout: headerTime, ReadTimeout: 30 * time.Second,
@@ -57,7 +57,7 @@ func (s *Server) httpServer() *http.Server {
 		ErrorLog:    slog.NewLogLogger(s.log.Handler(), slog.LevelDebug)}
 }
 
-// silentConns are the connections that have sent no whole request since they came, or since their last answer.
+// silentConns are the connections without a complete request since they were opened or last answered.
 type silentConns struct {
 	slots *slots
 
@@ -68,7 +68,7 @@ type silentConns struct {
 // changed is called by the server when a connection's state changes.
 func (c *silentConns) changed(conn net.Conn, state http.ConnState) {
 	if state == http.StateNew || state == http.StateIdle {
-		x := c.slots.acquire(conn.RemoteAddr().String(), func() { _ = raw(conn).Close() }) // which its reader meets
+		x := c.slots.acquire(conn.RemoteAddr().String(), func() { _ = raw(conn).Close() }) // the reader gets the error
 		c.mu.Lock()
 		c.held[conn] = x
 		c.mu.Unlock()
@@ -81,7 +81,7 @@ func (c *silentConns) changed(conn net.Conn, state http.ConnState) {
 	c.slots.release(x)
 }
 
-// raw is the connection below TLS. Closing it never waits for the client.
+// raw returns the connection below TLS. Closing it never waits for the client.
 func raw(conn net.Conn) net.Conn {
 	if t, is := conn.(*tls.Conn); is {
 		return t.NetConn()
@@ -89,16 +89,16 @@ func raw(conn net.Conn) net.Conn {
 	return conn
 }
 
-type connKey struct{} // of a request's connection in its context
+type connKey struct{} // key of the connection in a request's context
 
-// shrinkBuffer has the system hold little of what a client does not read, which otherwise hides from a deadline for
-// writing that it reads nothing.
+// shrinkBuffer reduces the system's send buffer. With a large one, a write deadline would not notice that a client
+// reads nothing.
 func shrinkBuffer(r *http.Request) {
 	conn, is := r.Context().Value(connKey{}).(net.Conn)
 	if !is || r.ProtoMajor != 1 { // others share the connection
 		return
 	}
 	if tcp, is := raw(conn).(*net.TCPConn); is {
-		_ = tcp.SetWriteBuffer(eventBuffer) // without it the deadline is met later
+		_ = tcp.SetWriteBuffer(eventBuffer) // without it, the deadline is noticed later
 	}
 }

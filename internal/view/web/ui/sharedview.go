@@ -9,8 +9,8 @@ import (
 	"kumo/internal/app/inspect"
 )
 
-// A sharedView is the one open view of a crawl, which all requests use. It is opened by the first, and closed some time
-// after the last; of a crawl that does not run also when the crawl wants its folder.
+// A sharedView is the open view of a crawl, shared by all requests. The first opens it; it is closed some time after
+// the last. If the crawl is stopped, it is also closed when the crawl needs its folder.
 type sharedView struct {
 	open     func(context.Context) (*inspect.View, error)
 	wanted   func() bool // may be nil
@@ -18,16 +18,15 @@ type sharedView struct {
 	idleList *idleList
 	opening  chan struct{} // held while a view is opened
 
-	mu        sync.Mutex // guards below
+	mu        sync.Mutex // guards the fields below
 	view      *inspect.View
 	users     int
 	idle      *time.Timer        // closes an unused view
-	lines     *inspect.LineIndex // index of lines in the crawl's files; nil: none is kept
-	linesUsed time.Time          // when a view that is closed last used them
+	lines     *inspect.LineIndex // index of lines in the crawl's files; may be nil
+	linesUsed time.Time          // last use of lines by a view that is closed
 }
 
-// idleFor is how long a view is kept that nobody uses: as long as one of a crawl that does not run is open, the crawl
-// cannot begin.
+// idleFor is how long an unused view stays open. A view of a stopped crawl keeps the crawl from starting.
 const idleFor = 3 * time.Second
 
 // linesFor is how long the index of lines is retained after its last use.
@@ -36,7 +35,7 @@ const linesFor = time.Minute
 // closePatience bounds the wait for an idle view to close; its disk may hang.
 const closePatience = 100 * time.Millisecond
 
-// use calls f with a view of the crawl. If f finds that it has gone, the next call opens another.
+// use calls f with a view of the crawl. If f reports that the crawl is unreachable, the next call opens another view.
 func (s *sharedView) use(ctx context.Context, f func(*inspect.View) error) error {
 	v, err := s.acquire(ctx)
 	if err != nil {
@@ -47,7 +46,7 @@ func (s *sharedView) use(ctx context.Context, f func(*inspect.View) error) error
 	return err
 }
 
-// acquire returns the open view, or opens one: one call at a time, without the lock, as a disk may hang.
+// acquire returns the open view or opens one: one call at a time, without the lock, as a disk may hang.
 func (s *sharedView) acquire(ctx context.Context) (*inspect.View, error) {
 	select {
 	case s.opening <- struct{}{}:
@@ -65,7 +64,7 @@ func (s *sharedView) acquire(ctx context.Context) (*inspect.View, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.done.Err() != nil {
-		_ = v.Close() // it was only read
+		_ = v.Close() // opened for reading only
 		return nil, inspect.ErrUnreachable
 	}
 	if s.lines == nil {
@@ -78,8 +77,8 @@ func (s *sharedView) acquire(ctx context.Context) (*inspect.View, error) {
 	return v, nil
 }
 
-// acquireOpen returns the open view, if any. That of a stopped crawl is closed if the crawl wants its folder: frequent
-// requests would keep it from starting.
+// acquireOpen returns the open view, if any. A view of a stopped crawl is closed if the crawl needs its folder:
+// otherwise frequent requests would keep it from starting.
 func (s *sharedView) acquireOpen(wanted bool) (*inspect.View, error) {
 	var old *inspect.View
 	defer func() { closeView(old) }() // without the lock
@@ -100,7 +99,7 @@ func (s *sharedView) acquireOpen(wanted bool) (*inspect.View, error) {
 	return s.view, nil
 }
 
-// addUser counts a user of the view. The lock is held.
+// addUser counts a user of the view. The caller holds the lock.
 func (s *sharedView) addUser() {
 	if s.idle != nil {
 		s.idle.Stop()
@@ -109,7 +108,7 @@ func (s *sharedView) addUser() {
 	s.users++
 }
 
-// release ends a use of a view; gone: it has failed, and must not be used again.
+// release ends a use of a view; gone: it has failed and must not be used again.
 func (s *sharedView) release(v *inspect.View, gone bool) {
 	if s.dropUser(v, gone) {
 		if other := s.idleList.add(s); other != nil {
@@ -126,7 +125,7 @@ func (s *sharedView) release(v *inspect.View, gone bool) {
 	}
 }
 
-// dropUser reports whether the view became idle, and stays open.
+// dropUser reports whether the view became idle and stays open.
 func (s *sharedView) dropUser(v *inspect.View, gone bool) bool {
 	var old *inspect.View
 	defer func() { closeView(old) }() // without the lock
@@ -155,7 +154,7 @@ func (s *sharedView) dropIdle() {
 	closeView(old)
 }
 
-// dropLines drops the index of lines if it was not used for a while, though a view may be open.
+// dropLines drops the index of lines if it was not used for a while, even if a view is open.
 func (s *sharedView) dropLines() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -172,7 +171,7 @@ func (s *sharedView) dropLines() {
 		s.lines.Close()
 		s.lines = nil
 		return
-	default: // the view's next user begins a new one
+	default: // the view's next user creates a new one
 		s.lines.Close()
 		s.lines, again = &inspect.LineIndex{}, linesFor
 		s.view.UseLines(s.lines)
@@ -180,23 +179,23 @@ func (s *sharedView) dropLines() {
 	time.AfterFunc(again, s.dropLines)
 }
 
-// noteUse records when a view last searched for lines. The lock is held.
+// noteUse records when a view last searched for lines. The caller holds the lock.
 func (s *sharedView) noteUse(v *inspect.View) {
 	if at := v.LastLineQuery(); at.After(s.linesUsed) {
 		s.linesUsed = at
 	}
 }
 
-// An idleList is the views that became idle last.
+// An idleList contains the views that became idle last.
 type idleList struct {
 	mu  sync.Mutex // guards all
 	all []*sharedView
 }
 
-// maxIdle is how many idle views stay open, however many crawls there are: each has files and memory.
+// maxIdle is the maximum number of idle views, however many crawls there are: each uses files and memory.
 const maxIdle = 8
 
-// add returns the view that has to be closed for it; nil if none has.
+// add adds an idle view and returns another one that must be closed for it, or nil.
 func (l *idleList) add(s *sharedView) (other *sharedView) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -207,7 +206,7 @@ func (l *idleList) add(s *sharedView) (other *sharedView) {
 	return other
 }
 
-// detach returns the open view, for the caller to close it without the lock, which is held; nil if there is none.
+// detach returns the open view, for the caller to close without the lock, or nil. The caller holds the lock.
 func (s *sharedView) detach() *inspect.View {
 	v := s.view
 	if v != nil {
@@ -220,7 +219,7 @@ func (s *sharedView) detach() *inspect.View {
 // closeView closes a detached view.
 func closeView(v *inspect.View) {
 	if v != nil {
-		_ = v.Close() // it was only read
+		_ = v.Close() // opened for reading only
 	}
 }
 

@@ -8,18 +8,18 @@ import (
 	"unicode/utf8"
 )
 
-// hidden reports whether a character is not seen, or changes how others are: control characters, those that turn the
-// direction of what follows, those of no width, and what is no character.
+// hidden reports whether a character is invisible or changes the display of others: control characters, direction
+// marks, zero-width characters and invalid bytes.
 func hidden(r rune) bool {
 	return r == utf8.RuneError || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp) ||
 		r >= 0xFE00 && r <= 0xFE0F || r >= 0xE0000 && r <= 0xE01EF
 }
 
-// show makes of a stranger's text HTML in which all of it can be seen. It is kept from turning what stands around it.
+// show returns a stranger's text as HTML in which all characters are visible. The text direction is isolated.
 func show(s string) template.HTML { return shown(s, false) }
 
-// typed is plain for what a person has typed, who gets back what belongs to words: joiners and non-joiners of letters,
-// the forms of signs, and hyphens that are seen at a line's end.
+// typed is like plain for a user's own input. It keeps characters that belong to words: joiners, variation selectors
+// and soft hyphens.
 func typed(s string) string {
 	var b strings.Builder
 	for _, r := range s {
@@ -32,7 +32,7 @@ func typed(s string) string {
 	return b.String()
 }
 
-// showLines is show for a text of several lines.
+// showLines is like show for a text of several lines.
 func showLines(s string) template.HTML { return shown(s, true) }
 
 func shown(s string, lines bool) template.HTML {
@@ -40,16 +40,15 @@ func shown(s string, lines bool) template.HTML {
 	return template.HTML("<bdi>" + text + "</bdi>") //nolint:gosec // all of it was escaped
 }
 
-// plain is show for places where no markup can be: what is not seen stands there by its number.
+// plain is like show for places without markup: invisible characters are replaced by their code.
 func plain(s string) string { return Plain(s, false) }
 
-// Plain is a stranger's text in which all can be seen: what is not stands there by its number. Lines are kept if it may
-// have several.
+// Plain returns a stranger's text in which invisible characters are replaced by their code; lines: keep line ends.
 func Plain(s string, lines bool) string {
 	return visible(s, lines, "[", "]", func(seen string) string { return seen })
 }
 
-// visible puts between two marks the numbers of characters that are not seen, and has the rest written by write.
+// visible replaces invisible characters by their code between two marks, and passes other text to write.
 func visible(s string, lines bool, before, behind string, write func(string) string) string {
 	if strings.IndexFunc(s, hidden) < 0 {
 		return write(s)
@@ -67,7 +66,7 @@ func visible(s string, lines bool, before, behind string, write func(string) str
 	return b.String()
 }
 
-// codeOf names a character: U+202E, or of a byte that belongs to none, 0xFF.
+// codeOf returns the code of a character: U+202E; 0xFF for an invalid byte.
 func codeOf(s string, r rune) string {
 	if r == utf8.RuneError && width(s, r) == 1 {
 		return fmt.Sprintf("0x%02X", s[0])

@@ -45,19 +45,19 @@ func FuzzShow(f *testing.F) {
 	})
 }
 
-// What is wrong is said in words, with what to do.
+// Problems are described in words, with advice.
 func TestWords(t *testing.T) {
 	for want, o := range map[string]Overview{
-		"wrong: Cut off from the web for 90 s: dial":                                       {Status: inspect.Status{State: inspect.Running, CutOff: 90, CutOffWhy: "dial"}},
-		"wrong: Nothing was answered for 2 min: the disk is full":                          {Status: inspect.Status{State: inspect.Running, Stalled: 120, StalledBy: "disk", StallWhy: "the disk is full", StallDo: "make room"}},
-		"look: The crawl is paused":                                                        {Status: inspect.Status{State: inspect.Paused}},
-		"look: 50 % of all URLs that were tried got no answer, mostly for one reason: dns": {Status: inspect.Status{State: inspect.Running, Report: stats.Report{Pages: 30, Failed: 30, Errors: map[string]int64{"tls": 3, "dns": 27}}}},
-		"look: 50 % of answers ask the crawl to slow down (429, 503)":                      {Status: inspect.Status{State: inspect.Running, Report: stats.Report{Pages: 80, Statuses: map[int]int64{429: 30, 503: 10, 200: 40}}}},
-		"info: Ends: about 9 h":                                                            {Status: inspect.Status{State: inspect.Running, Forecast: "about 9 h"}},
-		"info: 7 URLs wait when it ended":                                                  {Status: inspect.Status{State: inspect.Stopped, Report: stats.Report{Waiting: 7}}},
-		"look: The last run was killed, or had no room on the disk to report":              {Status: inspect.Status{State: inspect.BrokenOff}},
-		"look: This machine had no file descriptor, port or buffer for 4 connections":      {Status: inspect.Status{State: inspect.Running, Report: stats.Report{OutOfSockets: 4}}},
-		"look: 3 hosts were given up, with 9 URLs that wait there":                         {Status: inspect.Status{State: inspect.Running, Report: stats.Report{HostsAbandoned: 3, HostsAnswered: 1, Abandoned: 9}}},
+		"wrong: Offline for 90 s: dial":                                                       {Status: inspect.Status{State: inspect.Running, CutOff: 90, CutOffWhy: "dial"}},
+		"wrong: No answers for 2 min: the disk is full":                                       {Status: inspect.Status{State: inspect.Running, Stalled: 120, StalledBy: "disk", StallWhy: "the disk is full", StallDo: "make room"}},
+		"look: The crawl is paused":                                                           {Status: inspect.Status{State: inspect.Paused}},
+		"look: 50 % of all requested URLs got no answer, mostly for one reason: dns":          {Status: inspect.Status{State: inspect.Running, Report: stats.Report{Pages: 30, Failed: 30, Errors: map[string]int64{"tls": 3, "dns": 27}}}},
+		"look: 50 % of answers ask the crawl to slow down (429, 503)":                         {Status: inspect.Status{State: inspect.Running, Report: stats.Report{Pages: 80, Statuses: map[int]int64{429: 30, 503: 10, 200: 40}}}},
+		"info: Ends: about 9 h":                                                               {Status: inspect.Status{State: inspect.Running, Forecast: "about 9 h"}},
+		"info: 7 URLs wait when it ended":                                                     {Status: inspect.Status{State: inspect.Stopped, Report: stats.Report{Waiting: 7}}},
+		"look: The last run was killed, or could not write its report for lack of disk space": {Status: inspect.Status{State: inspect.BrokenOff}},
+		"look: This machine had no file descriptor, port or buffer for 4 connections":         {Status: inspect.Status{State: inspect.Running, Report: stats.Report{OutOfSockets: 4}}},
+		"look: 3 hosts were abandoned, with 9 URLs pending":                                   {Status: inspect.Status{State: inspect.Running, Report: stats.Report{HostsAbandoned: 3, HostsAnswered: 1, Abandoned: 9}}},
 	} {
 		all := notices(&o)
 		if len(all) != 1 || all[0].Level+": "+all[0].What != want {
@@ -72,7 +72,7 @@ func TestChartOfPoints(t *testing.T) {
 	for i := range 1000 {
 		points = append(points, stats.Point{Time: begin.Add(time.Duration(i) * 5 * time.Second), Pages: int64(50 * i)})
 	}
-	c := draw("Pages a second", "good", points, func(a, b *stats.Point) float64 {
+	c := draw("Pages per second", "good", points, func(a, b *stats.Point) float64 {
 		return float64(b.Pages-a.Pages) / b.Time.Sub(a.Time).Seconds()
 	}, rate)
 	if c.Most != "10.0/s" || c.Last != "10.0/s" || strings.Count(c.Line, "L") > chartSteps || len(c.Line) > 4000 {
@@ -89,7 +89,7 @@ func TestChartOfPointsThatLieTogether(t *testing.T) {
 		points = append(points, stats.Point{Time: at.Add(500 * time.Millisecond), Pages: int64(10*i + 4)},
 			stats.Point{Time: at.Add(500*time.Millisecond + 80*time.Microsecond), Pages: int64(10*i + 10)})
 	}
-	c := draw("Pages a second", "good", points, func(a, b *stats.Point) float64 {
+	c := draw("Pages per second", "good", points, func(a, b *stats.Point) float64 {
 		return float64(b.Pages-a.Pages) / b.Time.Sub(a.Time).Seconds()
 	}, rate)
 	if c.Most != "16.0/s" || strings.Count(c.Line, "L") > 30 {

@@ -30,32 +30,32 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// A Crawl is one that is shown.
+// A Crawl is a crawl to show.
 type Crawl struct {
 	Dir          string
 	Open         func(context.Context) (*inspect.View, error)
-	FolderWanted func() bool // a crawl waits until nobody reads the folder any more; nil: that cannot be
-	// Cluster answers for all nodes, of a crawl that has several; nil otherwise. The server closes it. Without a Dir only
+	FolderWanted func() bool // reports whether a crawl waits for its folder to be released; may be nil
+	// Cluster queries all nodes of a crawl that has several; nil otherwise. The server closes it. Without a Dir, only
 	// the cluster is shown, under Name.
 	Cluster  inspect.ClusterSource
 	Name     string
-	Location string // of whom it is the page, as the crawl's record notes of what is done on it
+	Location string // whose page it is, for the crawl's record of actions
 }
 
-// A Config says what is shown to whom.
+// A Config defines what is shown, and to whom.
 type Config struct {
 	Crawls      []Crawl
 	Batches     []Batch
-	Experiments []string // folders with results of kumo sim, or with folders of them
-	Hosts       []string // names, besides addresses and localhost, by which the page may be called
-	Token       string   // without which nobody is answered; "": everybody is who reaches the address
-	Secure      bool     // it is served over TLS
+	Experiments []string // folders with results of kumo sim, or parents of such folders
+	Hosts       []string // allowed host names, in addition to addresses and localhost
+	Token       string   // required in requests; "": no token is needed
+	Secure      bool     // served over TLS
 	Log         *slog.Logger
-	// name is served in place of all else, to whom the rest of this lets in; nil: the page and the REST
+	// Only, unless nil, is served instead of the pages and the REST API, with the same access checks.
 	Only http.Handler
 }
 
-// A Server serves crawls. New builds its parts, each of which holds only the others that it uses; Close ends them.
+// A Server serves crawls. New creates its parts, each of which holds only the others that it uses; Close ends them.
 type Server struct {
 	crawls  *crawlSet
 	handler http.Handler // all parts, behind the guard
@@ -65,12 +65,12 @@ type Server struct {
 }
 
 const (
-	maxListeners = 32  // pages that are kept up to date at once
-	maxRequests  = 256 // that are read, wait or are answered at once
-	maxAnswering = 32  // questions that are answered at once
+	maxListeners = 32  // concurrent event streams
+	maxRequests  = 256 // concurrent requests, including waiting ones
+	maxAnswering = 32  // concurrent requests that are being answered
 )
 
-// New makes a server. The caller closes it.
+// New creates a server. The caller closes it.
 func New(cfg Config) *Server {
 	done, end := context.WithCancel(context.Background())
 	several := len(cfg.Crawls)+len(cfg.Batches)+len(cfg.Experiments) > 1
@@ -107,7 +107,7 @@ func newCrawlSet(done context.Context, all []Crawl, several bool) *crawlSet {
 
 var unsafeInName = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
-// freeName is a name in URLs for what lies in a folder, by the folder's.
+// freeName returns an unused name for URLs, derived from the name of a folder.
 func freeName(dir string, taken func(string) bool) string {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -123,7 +123,7 @@ func freeName(dir string, taken func(string) bool) string {
 	return name
 }
 
-// Names are the crawls' names in URLs, in their order.
+// Names returns the crawls' names in URLs, in order.
 func (s *Server) Names() (all []string) {
 	for _, c := range s.crawls.all {
 		all = append(all, c.name)
@@ -134,7 +134,7 @@ func (s *Server) Names() (all []string) {
 // ServeHTTP answers a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
-// Close ends what is being answered, and lets crawls go.
+// Close cancels the requests in progress and closes the crawls.
 func (s *Server) Close() {
 	s.end()
 	closed := make(chan struct{})
@@ -151,11 +151,11 @@ func (s *Server) Close() {
 	}()
 	select {
 	case <-closed:
-	case <-time.After(endPatience): // with one whose disk hangs
+	case <-time.After(endPatience): // do not wait for a hanging disk
 	}
 }
 
-// A signer makes keys that only this process can make. It does not change.
+// A signer creates keys that only this process can create. It does not change.
 type signer struct{ secret []byte }
 
 // sign returns the key of a text.
@@ -168,7 +168,7 @@ func (k *signer) sign(of string) string {
 //go:embed static templates
 var files embed.FS
 
-// routes makes the parts of a site, and routes requests to them.
+// routes creates the parts of a site and routes requests to them.
 func routes(done context.Context, cfg *Config, crawls *crawlSet, batches *batchSet, results *experiments,
 	keys *signer, out *responder) http.Handler {
 	streams := &eventStreams{done, newSlots(maxListeners, maxListeners)}
@@ -182,7 +182,7 @@ func routes(done context.Context, cfg *Config, crawls *crawlSet, batches *batchS
 	mux := http.NewServeMux()
 	static, err := fs.Sub(files, "static")
 	if err != nil {
-		panic(err) // it is linked
+		panic(err) // the files are embedded
 	}
 	mux.Handle("GET /static/", http.StripPrefix("/static/", cached(http.FileServerFS(static))))
 	rest.route(mux)
@@ -205,13 +205,13 @@ func routes(done context.Context, cfg *Config, crawls *crawlSet, batches *batchS
 	return mux
 }
 
-// endpointsOf are those of all parts, as openapi.json describes them.
+// endpointsOf returns the endpoints of all parts, as described by openapi.json.
 func endpointsOf(list *lister, crawls *crawlSet, batches *batchSet, results *experiments) []endpoint {
-	return slices.Concat([]endpoint{{"/crawls", "crawls", "The crawls that are shown.", nil, crawlList{}, list.getCrawls}},
+	return slices.Concat([]endpoint{{"/crawls", "crawls", "The crawls.", nil, crawlList{}, list.getCrawls}},
 		crawls.endpoints(), batches.endpoints(), results.endpoints())
 }
 
-// cached has files kept by browsers for a while: they change with the program alone.
+// cached lets browsers cache files for a while: they change only with the program.
 func cached(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "max-age=300")
@@ -219,7 +219,7 @@ func cached(next http.Handler) http.Handler {
 	})
 }
 
-// A crawl is one that is shown. Its parts guard their own state; its own fields do not change.
+// A crawl is a crawl that is shown. Its parts guard their own state; its own fields do not change.
 type crawl struct {
 	name, dir string
 	archive   *lookup.Archive

@@ -40,7 +40,7 @@ const (
 	inURL   = "/%3Cscript%3Ealert(1)%3C/script%3E?a=%22onload%3D%22x&b=javascript:alert(1)"
 )
 
-// A bed is a server with an ended crawl of a made web, and a running one of hostile pages.
+// A bed is a server with a completed crawl of a generated web, and a running one of hostile pages.
 type bed struct {
 	*httptest.Server
 	ui   *Server
@@ -48,7 +48,7 @@ type bed struct {
 	log  *lockedLog
 	stop func() error
 
-	hold    chan struct{} // closed when what is held may be answered
+	hold    chan struct{} // closed when held requests may be answered
 	release func()
 }
 
@@ -124,7 +124,7 @@ func newBed(t *testing.T) *bed {
 	return b
 }
 
-// run begins a crawl. What it returns waits for its end, however it comes about.
+// run starts a crawl. The returned function waits for its end.
 func (b *bed) run(t *testing.T, j *job.Job) func() error {
 	c, err := wire.Open(t.Context(), j)
 	if err != nil {
@@ -169,7 +169,7 @@ func (b *bed) ask(t *testing.T, method, path string, form url.Values, fields ...
 	return resp, string(text)
 }
 
-// until asks until an answer has a text.
+// until repeats a request until the answer contains a text.
 func (b *bed) until(t *testing.T, path, want string) string {
 	t.Helper()
 	for begin := time.Now(); ; time.Sleep(20 * time.Millisecond) {
@@ -193,8 +193,8 @@ func (b *bed) records(t *testing.T, crawl string) (all []lookup.Record) {
 	return p.Records
 }
 
-// Every endpoint gives what is described, of a crawl that runs and of one that has ended, and says in the described way
-// what is wrong with a question. Every view is shown, and nothing in it is a stranger's markup.
+// Every endpoint returns what is described, for a running crawl and a completed one, and reports invalid requests in
+// the described form. Every view is rendered, and contains no markup of strangers.
 func TestAllRoutes(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -252,7 +252,7 @@ func TestAllRoutes(t *testing.T) {
 	b.views(t, host)
 }
 
-// ofCrawls are the endpoints that answer for crawls; that of clusters is asked in TestCluster.
+// ofCrawls returns the endpoints for crawls; TestCluster tests those for clusters.
 func ofCrawls() (all []endpoint) {
 	for _, e := range endpointsOf(nil, &crawlSet{}, &batchSet{}, nil) {
 		if strings.HasPrefix(e.path, "/crawls") && e.name != "cluster" {
@@ -293,7 +293,7 @@ func (b *bed) views(t *testing.T, host string) {
 		}
 	}
 	_, wrong := b.ask(t, http.MethodGet, "/crawls/runs/urls?url=nothing", nil)
-	_, secret := b.ask(t, http.MethodGet, "/archived/x/runs", nil) // for which nobody needs a token
+	_, secret := b.ask(t, http.MethodGet, "/archived/x/runs", nil) // which needs no token
 	if !strings.Contains(wrong, `href="/crawls/runs/pages"`) || strings.Contains(secret, "runs") {
 		t.Errorf("what is wrong is said in\n%s, and without a key in\n%s", wrong, secret)
 	}
@@ -308,7 +308,7 @@ func (b *bed) views(t *testing.T, host string) {
 	}
 }
 
-// wantTame checks what no page of this server may lack or have.
+// wantTame checks security properties of every page of this server.
 func wantTame(t *testing.T, path string, resp *http.Response, text string) {
 	t.Helper()
 	for name, want := range map[string]string{"Content-Security-Policy": csp, "Referrer-Policy": "same-origin",
@@ -379,7 +379,7 @@ func TestPagesOfTheArchive(t *testing.T) {
 	}
 }
 
-// What cannot be led into the archive is not shown: as it is it would lead out.
+// A page that cannot be rewritten is not displayed: unchanged, its links would lead out of the archive.
 func TestPagesThatCannotBeShown(t *testing.T) {
 	s := New(Config{Crawls: []Crawl{{Dir: t.TempDir()}}})
 	defer s.Close()
@@ -394,7 +394,7 @@ func TestPagesThatCannotBeShown(t *testing.T) {
 	}
 }
 
-// What is done is confirmed, has come from a page of this server, and is in the log.
+// Actions are confirmed, must come from a page of this server, and are logged.
 func TestActing(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -459,7 +459,7 @@ func TestActing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, text := b.ask(t, http.MethodGet, "/crawls/runs/act/limit", nil); !strings.Contains(text,
-		"Now it is <b><bdi>12345</bdi></b>") {
+		"The current value is <b><bdi>12345</bdi></b>") {
 		t.Errorf("the present limit is not shown:\n%s", text)
 	}
 	do("delay", http.StatusBadRequest, "value", "5", "host", "a.example")
@@ -483,8 +483,7 @@ func TestActing(t *testing.T) {
 	}
 }
 
-// A host's delay takes the place of the one that the page has given before, whatever the file made of it, and of
-// nothing else.
+// A host's delay replaces the one that the page set before, whatever form the file gave it, and nothing else.
 func TestDelays(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), settings.Name)
@@ -527,7 +526,7 @@ func TestDelays(t *testing.T) {
 	}
 }
 
-// A crawl that waits until nobody looks comes in, however many ask again and again.
+// A crawl that waits for its folder gets it, however frequent requests are.
 func TestACrawlThatWaitsComesIn(t *testing.T) {
 	t.Parallel()
 	wanted, opened, closed := false, 0, 0
@@ -554,7 +553,7 @@ func TestACrawlThatWaitsComesIn(t *testing.T) {
 	c.release(second, true)
 }
 
-// Names that another site has made lead here are none of this server's; with a token nobody is answered without.
+// Names of other sites that resolve to this server are refused; with a token, requests without it are refused.
 func TestWhoIsAnswered(t *testing.T) {
 	t.Parallel()
 	log := &lockedLog{}
@@ -596,7 +595,7 @@ func TestWhoIsAnswered(t *testing.T) {
 		t.Errorf("%d to %s with %v", resp.StatusCode, resp.Header.Get("Location"), set)
 	}
 	for _, fields := range [][]string{{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Dest", "document"}, {"Accept", "text/html"}} {
-		resp := ask("127.0.0.1", "/crawls?token=sesame&by=x", fields...) // its cookie is not sent with a redirect
+		resp := ask("127.0.0.1", "/crawls?token=sesame&by=x", fields...) // a cookie would not be sent with a redirect
 		text, err := io.ReadAll(resp.Body)
 		if resp.StatusCode != http.StatusOK || len(resp.Cookies()) != 1 || err != nil ||
 			!strings.Contains(string(text), `content="0; url=/crawls?by=x"`) {
@@ -636,7 +635,7 @@ func TestWhoIsAnswered(t *testing.T) {
 	}
 }
 
-// Only events go on for as long as they like.
+// Only event streams may take unlimited time.
 func TestWhatIsBounded(t *testing.T) {
 	for path, want := range map[string]bool{"/crawls/x/events": true, "/crawls/events": false,
 		"/crawls/x/hosts/events": false, "/events": false,
@@ -647,7 +646,7 @@ func TestWhatIsBounded(t *testing.T) {
 	}
 }
 
-// listen opens a stream of events, until the test ends.
+// listen opens an event stream until the test ends.
 func (b *bed) listen(t *testing.T, path string) io.Reader {
 	t.Helper()
 	resp, err := http.Get(b.URL + path)
@@ -661,7 +660,8 @@ func (b *bed) listen(t *testing.T, path string) io.Reader {
 	return resp.Body
 }
 
-// Who listens is told once a second, and of the end, also when it has come before; of too many the oldest ends.
+// An event stream gets an event per second, and one for the end, even if the crawl has ended before. Over the limit,
+// the oldest stream ends.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -708,7 +708,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestExcluded: the overview's rows of rules lead to lists of what they have excluded.
+// TestExcluded checks that the overview's rows of rules link to lists of the URLs that they excluded.
 func TestExcluded(t *testing.T) {
 	b := newBed(t)
 	_, overview := b.ask(t, http.MethodGet, "/crawls/done", nil)

@@ -1,7 +1,7 @@
-// Keeps the overview of a crawl that runs up to date. Everything else works without.
+// Updates the overview of a running crawl. Everything except live figures works without JavaScript.
 "use strict";
 (() => {
-  if (document.body.dataset.again) { // something is missing for a moment; what is being typed is not to be lost
+  if (document.body.dataset.again) { // data is temporarily missing: reload, but keep what the user is typing
     const typed = () => [...document.querySelectorAll("input, textarea")]
       .some(e => e === document.activeElement || e.value !== e.defaultValue);
     let timer;
@@ -9,7 +9,7 @@
       timer = setTimeout(() => typed() ? again() : location.reload(), 1000 * document.body.dataset.again);
     };
     again();
-    addEventListener("beforeunload", () => clearTimeout(timer)); // who goes elsewhere is not called back
+    addEventListener("beforeunload", () => clearTimeout(timer)); // do not reload after the user has left
   }
 
   const words = document.getElementById("words");
@@ -41,17 +41,17 @@
   const part = document.querySelector("[data-part]");
   let renewing = false;
   const renew = async () => {
-    if (document.hidden || renewing || part.querySelector(":focus-visible")) return; // who is in it is not to lose the place
+    if (document.hidden || renewing || part.querySelector(":focus-visible")) return; // do not move the focus
     renewing = true;
     try {
       const answer = await fetch(part.dataset.part);
       if (answer.ok) {
         const text = await answer.text();
         const at = [...part.querySelectorAll(".scroll")].map(e => e.scrollLeft);
-        part.innerHTML = text; // this server's own, escaped there
+        part.innerHTML = text; // from this server, which escapes it
         part.querySelectorAll(".scroll").forEach((e, i) => { e.scrollLeft = at[i] || 0; });
       }
-    } catch { /* the next time */ }
+    } catch { /* try again next time */ }
     renewing = false;
   };
 
@@ -60,7 +60,7 @@
   let events;
   const heard = e => {
     const news = JSON.parse(e.data);
-    if (!news.runs || news.live.state !== was) { // other things are to be shown
+    if (!news.runs || news.live.state !== was) { // the state changed: load another page
       events.close();
       const kept = new URLSearchParams(location.search);
       for (const said of ["done", "n", "of"]) kept.delete(said);
@@ -74,7 +74,7 @@
     say(news.words);
     if (part && part.dataset.beat) renew();
   };
-  const watch = () => { // a hidden page holds no connection: browsers have six for a server, for all its pages
+  const watch = () => { // a hidden page holds no connection: browsers open at most six per server, for all pages
     if (events) events.close();
     events = undefined;
     if (document.hidden) return;
