@@ -39,7 +39,7 @@
 //
 // # Load
 //
-// If a node has no work, or far too little, others offer it hosts with many pending URLs. level.go selects the nodes
+// If a node has no work, or far too little, others offer it hosts with many pending URLs. balancer.go selects the nodes
 // and the amounts, offer.go the receivers.
 //
 // Package central implements the table, the log and the nodes' part; this package is its policy.
