@@ -96,7 +96,7 @@ func TestMCP(t *testing.T) {
 		`"snippet"`) != 2 {
 		t.Errorf("what was crawled is not found: %s", text)
 	}
-	if text, _ := ask(c, "search", map[string]any{"words": "kettle"}); !strings.Contains(text, "which crawl?") {
+	if text, _ := ask(c, "search", map[string]any{"words": "kettle"}); !strings.Contains(text, "give a crawl: one of") {
 		t.Error(text)
 	}
 	if err := c.Close(); err != nil {

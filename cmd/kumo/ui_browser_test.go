@@ -328,7 +328,7 @@ func TestPageInBrowser(t *testing.T) {
 	}
 	b.do(t, "stop", chromedp.Navigate(overview), chromedp.Click(`a[href$="/act/stop"]`),
 		chromedp.Click(`button[name=sure]`),
-		chromedp.WaitVisible(`//h1[text()='The crawl ends']`))
+		chromedp.WaitVisible(`//h1[text()='The crawl is ending']`))
 	close(s.hold)
 	select {
 	case <-ended:

@@ -185,7 +185,7 @@ func TestClusterInBrowser(t *testing.T) {
 		b.shoot(t, strategy+"-dead", at)
 	}
 	b.do(t, "stop", chromedp.Navigate(at), chromedp.Click(`a[href$="/act/stop"]`), chromedp.Click(`button[name=sure]`),
-		chromedp.WaitVisible(`//h1[text()='The crawl ends']`))
+		chromedp.WaitVisible(`//h1[text()='The crawl is ending']`))
 	for i, n := range nodes {
 		select {
 		case <-n.ended:
@@ -299,7 +299,7 @@ func TestNodesPageOverTLS(t *testing.T) {
 		t.Errorf("the URL with the token: %d, a secure cookie: %v", status, secure)
 	}
 	// the cookie
-	if status, text := ask(page, ""); status != http.StatusOK || !strings.Contains(text, "was not started yet") {
+	if status, text := ask(page, ""); status != http.StatusOK || !strings.Contains(text, "has not been started") {
 		t.Errorf("with the cookie: %d, %s", status, text)
 	}
 	if _, err := http.Get("https://127.0.0.1:" + port + "/"); err == nil { //nolint:noctx // nothing is got
