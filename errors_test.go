@@ -17,10 +17,10 @@ import (
 	"kumo/internal/base/advice"
 )
 
-// elsewhere are flags of other commands than kumo crawl that texts may name, and what looks like one.
+// elsewhere are flags of other commands than kumo crawl that texts may name, and words that look like flags.
 var elsewhere = []string{"crawl", "dry-run", "config", "json"}
 
-// What the library is made of may name a flag in a text only where it is known what that is to who writes a program.
+// The packages behind the library may name a flag in a text only where a programmer can tell which option is meant.
 func TestErrorsSpeakOfOptions(t *testing.T) {
 	for dir, files := range houseFiles(t) {
 		for _, name := range files {
@@ -45,7 +45,7 @@ func TestErrorsSpeakOfOptions(t *testing.T) {
 	}
 }
 
-// houseFiles are the house's files that a program links with the library, by folder.
+// houseFiles returns the module's files that a program links with the library, by folder.
 func houseFiles(t *testing.T) map[string][]string {
 	cmd := exec.Command("go", "list", "-deps", "-f",
 		`{{if .Module}}{{if .Module.Main}}{{.Dir}}{{range .GoFiles}} {{.}}{{end}}{{end}}{{end}}`, ".")

@@ -23,7 +23,7 @@ import (
 	"kumo"
 )
 
-// sitePages are three pages that lead to each other, and one that does not.
+// sitePages are three pages that link to each other, and one without links.
 var sitePages = map[string]string{
 	"/":     `<title>Home</title><a href="/a">a</a> <a href="/b">b</a>`,
 	"/a":    `<title>A</title><a href="/b">b</a>`,
@@ -31,7 +31,7 @@ var sitePages = map[string]string{
 	"/lone": `<title>Nobody links here</title>`,
 }
 
-// site serves them on loopback.
+// site serves sitePages on loopback.
 func site() *httptest.Server { return serving(sitePages) }
 
 func serving(pages map[string]string) *httptest.Server { return httptest.NewServer(showing(pages)) }
@@ -104,7 +104,7 @@ func ExampleCrawler_Stop() {
 
 func ExampleCrawler_OnError() {
 	s := site()
-	s.Close() // nobody listens any more
+	s.Close() // no server listens any more
 	c := kumo.New(kumo.Delay(0), kumo.Tries(1))
 	c.OnError(func(e *kumo.Error) { fmt.Println(e.Kind) })
 	err := c.Run(context.Background(), s.URL)
@@ -150,7 +150,7 @@ func ExampleCrawler_OnLink() {
 		case l.Element == "a" && l.Text == "broken":
 			l.Veto("it says so")
 		case strings.HasSuffix(l.URL, "/a"):
-			l.URL = strings.Replace(l.URL, "/a", "/lone", 1) // in its place; l.Add would follow both
+			l.URL = strings.Replace(l.URL, "/a", "/lone", 1) // in place of the old one; l.Add would follow both
 		}
 	})
 	c.OnPage(func(p *kumo.Page) { fmt.Println(p.Title) })
@@ -187,7 +187,7 @@ func ExampleCrawler_Stats() {
 	s := site()
 	defer s.Close()
 	c := kumo.New(kumo.Delay(0))
-	if err := c.Run(context.Background(), s.URL); err != nil { // another goroutine may ask meanwhile
+	if err := c.Run(context.Background(), s.URL); err != nil { // another goroutine may call it meanwhile
 		log.Fatal(err)
 	}
 	n := c.Stats()
@@ -222,17 +222,17 @@ func ExamplePage_Text() {
 	// Output: Tides 2
 }
 
-// A table is a Store in memory, as a database would be one.
+// A table is a Store in memory, in place of a database.
 type table struct {
 	mu     sync.Mutex // guards below
 	rows   map[string]int
-	synced int // rows that a crash would leave
+	synced int // rows that survive a crash
 }
 
 func (t *table) Put(p *kumo.Page) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.rows[p.URL] = p.Status // in place of what was there: a page may come again after a crash
+	t.rows[p.URL] = p.Status // replaces an earlier row: a page may come again after a crash
 	return nil
 }
 

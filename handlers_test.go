@@ -13,8 +13,7 @@ import (
 	"kumo"
 )
 
-// Handlers of pages of as many hosts as are worked on run at the same time, however few processors there are: each
-// waits for all others.
+// Handlers of pages run concurrently for all hosts in progress, even with few processors: each waits for all others.
 func TestHandlersRunAtOnce(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs many loopback addresses")

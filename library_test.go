@@ -25,7 +25,7 @@ import (
 	"kumo"
 )
 
-// A site has pages by path, and notes what it is asked for.
+// A testSite has pages by path, and records requests.
 type testSite struct {
 	*httptest.Server
 	mu    sync.Mutex // guards asked
@@ -54,7 +54,7 @@ func (s *testSite) handler(pages map[string]string) http.Handler {
 	})
 }
 
-// paths are what was asked for, in order, without robots.txt.
+// paths returns the requested paths, in order, without robots.txt.
 func (s *testSite) paths() (all []string) {
 	for _, r := range s.requests() {
 		all = append(all, r.URL.RequestURI())
@@ -113,8 +113,8 @@ func TestNothingFetched(t *testing.T) {
 	}
 }
 
-// A crawl's folder has what decides which URLs it leaves out: a run that says otherwise is refused, one that says
-// nothing goes on as the crawl was begun.
+// The settings of a crawl's folder decide which URLs are excluded. A run with other settings is refused; a run without
+// these settings uses the stored ones.
 func TestSettingsLast(t *testing.T) {
 	t.Parallel()
 	s := serve(t, map[string]string{"/a/": `<a href="/a/1">1</a> <a href="/b">b</a> <a href="/a/x">x</a>`,
@@ -137,7 +137,7 @@ func TestSettingsLast(t *testing.T) {
 		}
 	}
 	mustRun(t, quick(out), s.URL+"/b", s.URL+"/a/")
-	s.wantAsked(t, "/a/", "/a/1", "/b") // of a seed the scope has grown
+	s.wantAsked(t, "/a/", "/a/1", "/b") // the scope contains the new seed, too
 	mustRun(t, quick(out, kumo.Depth(2), kumo.Scope("prefix"), not))
 	s.wantAsked(t, "/a/", "/a/1", "/a/2", "/b")
 }
@@ -210,7 +210,7 @@ func TestOnLink(t *testing.T) {
 			case "/more":
 				l.Add("/more/2")
 			case "/away":
-				l.URL = "http://elsewhere.test/" // which is out of scope: the rules still judge
+				l.URL = "http://elsewhere.test/" // out of scope: the rules still apply
 			case "/bad":
 				l.URL = "http://[bad"
 			}
@@ -237,7 +237,7 @@ func TestOnLink(t *testing.T) {
 	}
 }
 
-// A veto speaks of a link: where another leads to the URL, it is fetched.
+// A veto applies to a link: if another link leads to the URL, it is fetched.
 func TestAVetoIsOfALink(t *testing.T) {
 	t.Parallel()
 	s := serve(t, map[string]string{"/": `<a href="/a">a</a> <a href="/b">no</a>`, "/a": `<a href="/b">yes</a>`,
@@ -352,9 +352,9 @@ func TestPagesEndWithAPanic(t *testing.T) {
 	}
 }
 
-// A shelf is a Store in memory that knows what was synced.
+// A shelf is a Store in memory that records which pages were synced.
 type shelf struct {
-	mu          sync.Mutex // guards below
+	mu          sync.Mutex // guards the fields below
 	put, synced []string
 	fail        error
 }
@@ -390,7 +390,7 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// What a Store has not synced is put once more by the run that goes on.
+// The next run puts pages again that a Store has not synced.
 func TestAStoreMissesNothing(t *testing.T) {
 	t.Parallel()
 	s := serve(t, map[string]string{"/": `<a href="/1">1</a> <a href="/2">2</a>`, "/1": "<p>1", "/2": "<p>2"})
@@ -425,7 +425,7 @@ func TestStatsWhileItRuns(t *testing.T) {
 	}
 }
 
-// resolving finds all names at one address.
+// resolving resolves all names to one address.
 type resolving struct{ addr netip.Addr }
 
 func (r resolving) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) {
@@ -503,7 +503,7 @@ func TestMaxBody(t *testing.T) {
 	mustRun(t, c, s.URL)
 }
 
-// wantSkipped looks for a line of skipped.jsonl, and that there is one for the URL.
+// wantSkipped checks the one line of skipped.jsonl for a URL.
 func wantSkipped(t *testing.T, dir, path, rule, why string) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(dir, "skipped.jsonl"))
@@ -547,7 +547,7 @@ func gunzipped(t *testing.T, name string) string {
 	return string(data)
 }
 
-// TestALongPageIsWhole: what is too long for the first attempt at reading it is not cut.
+// TestALongPageIsWhole: a page too long for the first read attempt is not truncated.
 func TestALongPageIsWhole(t *testing.T) {
 	long := strings.Repeat("x", 3<<20)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -9,7 +9,7 @@ import (
 	"kumo"
 )
 
-// What cannot be meant is refused by its name.
+// A nil argument is refused with an error that names it.
 func TestNothingInPlaceOfSomethingIsRefused(t *testing.T) {
 	var zero kumo.Crawler
 	for want, c := range map[string]*kumo.Crawler{

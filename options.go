@@ -50,7 +50,7 @@ const (
 	noFunction  = "the function is nil"
 )
 
-// Options that select what is fetched.
+// Options that select the pages to fetch.
 
 // Scope sets which URLs belong to the crawl, relative to its seeds: "page", "prefix", "host" (default), "domain" or
 // "any".

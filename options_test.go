@@ -10,7 +10,7 @@ import (
 	"kumo"
 )
 
-// Run refuses what options cannot mean, names the option, and does nothing.
+// Run refuses invalid option values, names the option, and does nothing.
 func TestRunRefusesWrongOptions(t *testing.T) {
 	other := &http.Cookie{Name: "a", Domain: "b.test"}
 	for want, opt := range map[string]kumo.Option{

@@ -12,7 +12,7 @@ import (
 	"kumo/internal/state/seen"
 )
 
-// A kumo is kumo's URL database with one goroutine that merges and one that compacts.
+// A kumo is kumo's URL database with two goroutines, one for merges and one for compactions.
 type kumo struct {
 	cfg     config
 	db      *seen.DB

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Whoever follows an advice, or a document, finds the command that it names.
+// Commands named in advice texts and documents exist.
 func TestCommandsThatTextsNameExist(t *testing.T) {
 	root := &cobra.Command{Use: "kumo"}
 	addVerbs(root)
@@ -48,7 +48,7 @@ func TestCommandsThatTextsNameExist(t *testing.T) {
 	}
 }
 
-// isGroup reports whether a command does nothing but by its verbs.
+// isGroup reports whether a command only groups subcommands.
 func isGroup(cmd *cobra.Command) bool {
 	return slices.Contains([]string{"check", "cluster", "sim"}, cmd.Name())
 }

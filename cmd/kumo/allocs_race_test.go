@@ -2,4 +2,4 @@
 
 package main
 
-const raced = true // the race detector allocates, and has pools forget
+const raced = true // the race detector allocates, and empties pools

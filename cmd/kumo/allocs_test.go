@@ -13,12 +13,10 @@ import (
 	"kumo/internal/lab/synthweb"
 )
 
-// What the way of a page allocated when this was recorded, with all that belongs to it: robots.txt, queues, journal,
-// WARC. Who brings it down, or has to bring it up, records what the test logs: go test -v -run TestAllocationsOfAPage
-// ./cmd/kumo
+// Recorded allocations per page, including robots.txt, queues, journal and WARC. To update them after a change, use the
+// values that the test logs: go test -v -run TestAllocationsOfAPage ./cmd/kumo
 //
-// The objects of a run differ by one percent from those of the next, the bytes by nine: buffers that grow are few, but
-// large.
+// Objects differ by one percent between runs, bytes by nine: growing buffers are few, but large.
 const (
 	recordedObjects = 54.7
 	mostObjects     = 1.1 * recordedObjects
@@ -26,11 +24,10 @@ const (
 	mostBytes       = 1.4 * recordedBytes
 )
 
-// measureEnv names the file into which a process of its own is to write what it allocated; the server's objects are not
-// among them.
+// measureEnv names the file into which a child process writes its allocations. The server's objects are not included.
 const measureEnv = "KUMO_TEST_ALLOCATIONS"
 
-// An allocation is what a run allocated.
+// An allocation is the total of a run.
 type allocation struct{ Objects, Bytes uint64 }
 
 func TestAllocationsOfAPage(t *testing.T) {
@@ -57,12 +54,12 @@ func TestAllocationsOfAPage(t *testing.T) {
 	}
 }
 
-// measured runs the command in a process of its own and returns what it allocated.
+// measured runs the command in a process of its own and returns its allocations.
 func measured(t *testing.T, args ...string) (took allocation) {
 	t.Helper()
 	result := filepath.Join(t.TempDir(), "allocated")
 	cmd := exec.Command(os.Args[0], append([]string{"-test.run=^TestMeasuredRun$", "--"}, args...)...)
-	// Each processor has pools of its own, and each collection empties them: both are as they would be anywhere.
+	// Pools exist per processor, and a collection empties them: use the same settings on every machine.
 	cmd.Env = append(os.Environ(), measureEnv+"="+result, "GOMAXPROCS=2", "GOGC=", "GOMEMLIMIT=")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("kumo %s: %v\n%s", strings.Join(args, " "), err, out)
@@ -77,7 +74,7 @@ func measured(t *testing.T, args ...string) (took allocation) {
 	return took
 }
 
-// TestMeasuredRun is no test but the process that TestAllocationsOfAPage starts.
+// TestMeasuredRun is not a test but the process that TestAllocationsOfAPage starts.
 func TestMeasuredRun(t *testing.T) {
 	path := os.Getenv(measureEnv)
 	if path == "" {

@@ -34,8 +34,8 @@ var unequal = []bedMachine{
 	{1, 2.4, 3, 12, 1},
 }
 
-// Network and disks are as in the table. The seventeen cores are fractions of the two or more that are here, and memory
-// is in proportion: a crawl of 500 pages needs little.
+// Network and disks are as in the table. The seventeen cores are fractions of the processors of this machine, and
+// memory is in proportion: a crawl of 500 pages needs little.
 const (
 	bedGHz    = 0.03      // of a processor for a core's GHz
 	bedMemory = 128 << 20 // bytes for a GB
@@ -47,7 +47,7 @@ func (m bedMachine) limits() netlab.Limits {
 	return netlab.Limits{CPU: float64(m.cores) * m.ghz * bedGHz, Processors: m.cores, Memory: int64(m.memory * bedMemory)}
 }
 
-// limit makes a host of the lab what the table says. It returns the folder of its disk.
+// limit gives a host of the lab the limits of the table. It returns the folder of its disk.
 func (m bedMachine) limit(t *testing.T, h *netlab.Host) (dir string) {
 	t.Helper()
 	err := h.Limit(m.limits())
@@ -70,26 +70,26 @@ func (m bedMachine) String() string {
 	return fmt.Sprintf("%d × %.1f GHz, %g GB, network %g Mb/s, disk %g Mb/s", m.cores, m.ghz, m.memory, m.network, m.disk)
 }
 
-// A bedPlan is a crawl that a bed is made for.
+// A bedPlan describes the crawl of a bed.
 type bedPlan struct {
 	machines []bedMachine
 	strategy string
-	samples  string // a file of samples that it begins with; "": none
+	samples  string // a file of samples to start with; "": none
 	pages    int    // of the site
-	urls     int    // of these, that are given
+	urls     int    // how many of the pages the crawl gets as seeds
 	seed     uint64
 }
 
 const (
-	bedSlices = 1000      // of the site: hardly two pages are in the same
+	bedSlices = 1000      // of the site: hardly any two pages share one
 	bedSize   = 200 << 10 // bytes of a page; half of them have less
-	// Requests of a node at once. With dozens of them on a line of 2 Mb/s what nodes tell each other is lost among
-	// pages; with four each takes 4 s there, and the run ends so much later.
+	// Concurrent requests of a node. With dozens of them on a line of 2 Mb/s, messages between nodes are lost among
+	// pages. With four, each takes 4 s there, and the run ends so much later.
 	bedAtOnce = "2"
 )
 
-// A bed is nodes on unequal machines that wait to be let go: they are a cluster, which has all URLs, and its crawl is
-// paused.
+// A bed is a cluster of nodes on unequal machines. It has all URLs, and its crawl is paused until the measurement
+// begins.
 type bed struct {
 	*labCluster
 	bedPlan
@@ -140,7 +140,7 @@ func newBed(t *testing.T, name string, p bedPlan) *bed {
 	return b
 }
 
-// crawl lets the nodes crawl the URLs, and waits until they have.
+// crawl resumes the nodes and waits until all URLs are done.
 func (b *bed) crawl(most time.Duration) *bedRun {
 	b.Helper()
 	r := &bedRun{bedPlan: b.bedPlan, nodes: make([]bedShare, len(b.nodes))}
@@ -164,8 +164,8 @@ func (b *bed) crawl(most time.Duration) *bedRun {
 	return r
 }
 
-// watchEnds looks when the last page of each node becomes durable, until ended is called, which says so. It looks more
-// often than a disk can commit, or what is committed at once would be taken for what is not yet.
+// watchEnds records when the last page of each node becomes durable, until ended is called, which returns the times. It
+// polls faster than a disk can commit, so that two commits are seen apart.
 func (b *bed) watchEnds() (ended func() []time.Duration) {
 	ends, last := make([]nodeEnd, len(b.nodes)), make([]time.Duration, len(b.nodes))
 	for i, n := range b.nodes {
@@ -192,7 +192,7 @@ func (b *bed) watchEnds() (ended func() []time.Duration) {
 	return func() []time.Duration { close(over); watching.Wait(); return last }
 }
 
-// follow writes down, where files are kept, what the nodes say of themselves until stop is called.
+// follow writes the statuses of the nodes to the kept files until stop is called.
 func (b *bed) follow() (stop func()) {
 	if os.Getenv("KUMO_TEST_KEEP") == "" {
 		return func() {}
@@ -220,11 +220,10 @@ func (b *bed) follow() (stop func()) {
 	return func() { close(over); following.Wait() }
 }
 
-// A nodeEnd finds out when a node's last page was durable: its journal tells of it then, and its record was written
-// before.
+// A nodeEnd detects when a node's last page was durable. The journal grows then; the record was written before.
 type nodeEnd struct {
 	records, journal int64
-	waits            bool // a record has no journal yet
+	waits            bool // a record is not in the journal yet
 	at               time.Duration
 }
 
@@ -243,14 +242,14 @@ func (e *nodeEnd) look(n *clusterNode, now time.Duration) (durable bool) {
 
 func sizeOf(paths ...string) (size int64) {
 	for _, path := range paths {
-		if is, err := os.Stat(path); err == nil { // it may be gone again
+		if is, err := os.Stat(path); err == nil { // the file may have been deleted since
 			size += is.Size()
 		}
 	}
 	return size
 }
 
-// export writes what the crawl has learnt into a file.
+// export writes the crawl's samples to a file.
 func (b *bed) export(to string) {
 	b.Helper()
 	if _, err := b.command(time.Minute, append([]string{"balance", "model", "--crawl", "lab", "--export", to},
@@ -259,25 +258,25 @@ func (b *bed) export(to string) {
 	}
 }
 
-// A bedRun is what came of a crawl. Times are from when the nodes were let go.
+// A bedRun is the result of a crawl. Times count from when the crawl was resumed.
 type bedRun struct {
 	bedPlan
 	took  time.Duration // until the crawl was done
 	nodes []bedShare
-	when  [][]int // pages by node that were answered in each stretch of bedStretch
+	when  [][]int // pages answered, by node and by interval of bedStretch
 }
 
 // A bedShare is a node's part in it.
 type bedShare struct {
 	pages int
-	first time.Duration // until it asked for its first page
+	first time.Duration // until its first request for a page
 	last  time.Duration // until its last page was durable
 	usage netlab.Usage
 }
 
 const bedStretch = 5 * time.Second
 
-// measure judges the crawl: each page is in one record, and none was fetched twice.
+// measure checks the crawl: each page has one record, and none was fetched twice.
 func (b *bed) measure(r *bedRun) {
 	b.Helper()
 	is, err := b.status()
@@ -329,7 +328,7 @@ func (b *bed) measure(r *bedRun) {
 	b.wantVerified(dirs)
 }
 
-// tail is how much earlier than the last node the first one has ended.
+// tail returns the time from the end of the first node to the end of the last one.
 func (r *bedRun) tail() time.Duration {
 	first, last := r.took, time.Duration(0)
 	for _, n := range r.nodes {
@@ -338,7 +337,7 @@ func (r *bedRun) tail() time.Duration {
 	return last - first
 }
 
-// speed is in pages a second.
+// speed returns pages per second.
 func (r *bedRun) speed() float64 { return float64(r.urls) / r.took.Seconds() }
 
 func (r *bedRun) String() string {
@@ -356,7 +355,7 @@ func (r *bedRun) String() string {
 	return b.String()
 }
 
-// A gate is a page that comes to its end when it is opened: as long as it is closed, a crawl that has it is not done.
+// A gate is a page whose response ends when the gate is opened. Until then a crawl with this page is not done.
 type gate struct {
 	url    string
 	opened chan struct{}
@@ -382,7 +381,7 @@ func newGate(t *testing.T, h *netlab.Host) *gate {
 
 func (g *gate) open() { g.once.Do(func() { close(g.opened) }) }
 
-// ServeHTTP sends a little now and then, so that nobody gives the page up.
+// ServeHTTP sends a little now and then, so that no node abandons the page.
 func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path != "/gate" {
 		http.NotFound(w, r)
@@ -393,7 +392,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer tick.Stop()
 	for {
 		fmt.Fprintln(w, "<p>")
-		_ = http.NewResponseController(w).Flush() // who has gone is noticed below
+		_ = http.NewResponseController(w).Flush() // a closed connection is noticed below
 		select {
 		case <-g.opened:
 			return

@@ -15,9 +15,9 @@ import (
 	"kumo/internal/lab/netlab"
 )
 
-// TestBalanceLimits shows that the limits of TestBalance's machines bite: what programs get that want one thing alone,
-// and how long a node by itself takes for a hundred URLs, with one thing of its machine after another scarce.
-// KUMO_TEST_BALANCE has it run, for two minutes.
+// TestBalanceLimits shows that the limits of TestBalance's machines work. It measures what programs get that use one
+// resource alone, and how long a single node takes for a hundred URLs while one resource after another is scarce. It
+// runs for two minutes if KUMO_TEST_BALANCE is set.
 func TestBalanceLimits(t *testing.T) {
 	if number("KUMO_TEST_BALANCE", 0) == 0 {
 		t.Skip("SKIPPED: it takes two minutes, and root; set KUMO_TEST_BALANCE to run it")
@@ -59,7 +59,7 @@ func inMemory(is bool) string {
 	return "killed"
 }
 
-// Probed measures what programs on a host get.
+// probed measures the resources that programs on a host get.
 type probed struct {
 	*testing.T
 	host *netlab.Host
@@ -71,7 +71,7 @@ const (
 	probeBytes = 1 << 20
 )
 
-// run runs a command to its end, and reports whether it came to one by itself.
+// run runs a command to its end, and reports whether it ended by itself.
 func (p *probed) run(command string) (took time.Duration, ok bool) {
 	began := time.Now()
 	life, err := p.host.Start(exec.Command("sh", "-c", command))
@@ -90,7 +90,7 @@ func (p *probed) usage() netlab.Usage {
 	return u
 }
 
-// processors has two loops run that never wait.
+// processors runs two busy loops.
 func (p *probed) processors() float64 {
 	before := p.usage().CPU
 	loop := fmt.Sprintf("timeout %g sh -c 'while :; do :; done'", probeTime.Seconds())
@@ -98,14 +98,14 @@ func (p *probed) processors() float64 {
 	return (p.usage().CPU - before).Seconds() / took.Seconds()
 }
 
-// holds reports whether a program can have so much in memory.
+// holds reports whether a program can use this much memory.
 func (p *probed) holds(bytes int64) bool {
 	n := strconv.FormatInt(bytes, 10)
 	_, ok := p.run("head -c " + n + " /dev/zero | tail -c " + n + " >/dev/null")
 	return ok
 }
 
-// disk is how many megabits a second can be written and made durable.
+// disk returns how many megabits per second are written and made durable.
 func (p *probed) disk(dir string) float64 {
 	took, ok := p.run("dd if=/dev/zero of=" + filepath.Join(dir, "probe") + " bs=64k count=" +
 		strconv.Itoa(probeBytes>>16) + " conv=fsync 2>/dev/null")
@@ -115,7 +115,7 @@ func (p *probed) disk(dir string) float64 {
 	return probeBytes * 8 / 1e6 / took.Seconds()
 }
 
-// network is how many megabits a second are received.
+// network returns how many megabits per second are received.
 func (p *probed) network(from netip.AddrPort) (rate float64) {
 	if err := p.host.Do(func() error {
 		c, err := net.Dial("tcp4", from.String())
@@ -123,7 +123,7 @@ func (p *probed) network(from netip.AddrPort) (rate float64) {
 			return err
 		}
 		defer c.Close()
-		if _, err := io.CopyN(io.Discard, c, probeBytes/4); err != nil { // it has found its pace
+		if _, err := io.CopyN(io.Discard, c, probeBytes/4); err != nil { // wait until the rate is steady
 			return err
 		}
 		began := time.Now()
@@ -136,7 +136,7 @@ func (p *probed) network(from netip.AddrPort) (rate float64) {
 	return rate
 }
 
-// pouring sends to whoever connects, without end.
+// pouring starts a server that sends data to each client without end.
 func pouring(t *testing.T, h *netlab.Host) netip.AddrPort {
 	t.Helper()
 	var l net.Listener
@@ -164,7 +164,7 @@ func pouring(t *testing.T, h *netlab.Host) netip.AddrPort {
 	return l.Addr().(*net.TCPAddr).AddrPort()
 }
 
-// limitsOfNodes has nodes of one machine, and of that with less of one thing, crawl by themselves.
+// limitsOfNodes runs crawls of single nodes, on one machine and on ones with less of one resource.
 func limitsOfNodes(t *testing.T) {
 	ample := bedMachine{4, 2.4, 4, 100, 100}
 	cases := []struct {
@@ -193,7 +193,7 @@ func limitsOfNodes(t *testing.T) {
 		u := runs[i].nodes[0].usage
 		fmt.Fprintf(&b, "| %s | %.1f | %.1f | %.1f | %.0f | %.1f |\n", c.name, runs[i].took.Seconds(), u.CPU.Seconds(),
 			u.Throttled.Seconds(), float64(u.Peak)/(1<<20), float64(u.Written)/1e6)
-		// what a node needs of memory is less than any machine here has
+		// a node needs less memory than any machine here has
 		if i < 3 && runs[i].took < 2*runs[len(runs)-1].took {
 			t.Errorf("with %s it takes %v, and with plenty of all %v", c.name, runs[i].took, runs[len(runs)-1].took)
 		}

@@ -14,19 +14,19 @@ import (
 
 const (
 	balancePages = 500
-	balanceAlone = 100   // of them, by which the speed of each node is measured
+	balanceAlone = 100   // URLs that measure the speed of each node alone
 	balanceRatio = 0.575 // the paper's: 134 s for 233 s
 	balanceBest  = 0.95  // of the sum of all speeds
 	balanceTail  = 0.05  // of the run
 	balanceMost  = 10 * time.Minute
 )
 
-// TestBalance has five nodes on machines as unequal as the paper's share 500 URLs of one site, where KUMO_TEST_BALANCE
-// is set: KUMO_TEST_PAIRS times (default 5) evenly by a hash, and as often by predicted times. Before, each node crawls
-// 100 of them by itself, and the five share them once without knowing anything; what they have learnt goes from each
-// run to the next, of which there are KUMO_TEST_RUNS (default one more than pairs). KUMO_TEST_URLS is another number of
-// URLs, and KUMO_TEST_ALONE=0 leaves out what nodes do by themselves, with all that is judged by it; KUMO_TEST_KEEP is
-// a folder for what the nodes wrote.
+// TestBalance runs five nodes on machines as unequal as the paper's. They share 500 URLs of one site, KUMO_TEST_PAIRS
+// times (default 5) evenly by a hash, and as often by predicted times. It runs if KUMO_TEST_BALANCE is set. Before,
+// each node crawls 100 of the URLs by itself, and the five share them once without samples. Each run starts with the
+// samples of the runs before it. KUMO_TEST_RUNS is the number of runs (default one more than pairs) and KUMO_TEST_URLS
+// the number of URLs. KUMO_TEST_ALONE=0 skips the runs of single nodes, with all checks that need them. KUMO_TEST_KEEP
+// is a folder for the nodes' files.
 func TestBalance(t *testing.T) {
 	if os.Getenv("KUMO_TEST_BALANCE") == "" {
 		t.Skip("SKIPPED: it takes a quarter of an hour, and root; set KUMO_TEST_BALANCE to run it")
@@ -50,14 +50,14 @@ func TestBalance(t *testing.T) {
 	j.judge()
 }
 
-// preferred has what serves the nodes come before what else runs on this machine: only the nodes are to be slow.
+// preferred gives the servers a higher priority than other processes of this machine: only the nodes should be slow.
 func preferred(t *testing.T) {
 	if err := syscall.Setpriority(syscall.PRIO_PGRP, 0, -15); err != nil {
 		t.Logf("the web's server is not preferred: %v", err)
 	}
 }
 
-// A balanceJudge puts runs down.
+// A balanceJudge runs and records crawls.
 type balanceJudge struct {
 	*testing.T
 	plan  bedPlan
@@ -66,10 +66,10 @@ type balanceJudge struct {
 	rows  []*balanceRow
 }
 
-// A balanceRow is a run by predicted times, and the one beside it.
+// A balanceRow is a run by predicted times, and the even run paired with it.
 type balanceRow struct{ by, even *bedRun }
 
-// learnt is the file of what the first runs have learnt; "" before there are any.
+// learnt returns the file with the samples of the first runs; "" if there are none yet.
 func (j *balanceJudge) learnt(runs int) string {
 	if runs == 0 {
 		return ""
@@ -77,8 +77,8 @@ func (j *balanceJudge) learnt(runs int) string {
 	return filepath.Join(j.dir, fmt.Sprintf("%d.csv", runs))
 }
 
-// measureAlone measures each node's own speed: each is a cluster by itself. They crawl at the same time, so that what
-// they share of this machine is shared as in other runs.
+// measureAlone measures each node's own speed; each is a cluster by itself. They crawl at the same time, so that they
+// share this machine as in other runs.
 func (j *balanceJudge) measureAlone() {
 	j.alone = make([]*bedRun, len(unequal))
 	j.Run("alone", func(t *testing.T) {
@@ -119,7 +119,7 @@ func (j *balanceJudge) run(n int, strategy, samples string) (r *bedRun) {
 	return r
 }
 
-// together is how fast no split can be surpassed: the sum of what each node does by itself, in pages a second.
+// together returns the speed that no split can exceed: the sum of the nodes' own speeds, in pages per second.
 func (j *balanceJudge) together() (sum float64) {
 	for _, r := range j.alone {
 		sum += r.speed()
@@ -150,7 +150,7 @@ func (j *balanceJudge) judge() {
 			is := r.took.Seconds() / row.even.took.Seconds()
 			ratio = fmt.Sprintf("%.3f", is)
 			most := balanceRatio
-			if j.plan.urls < 500 { // of so short a run much is begin and end
+			if j.plan.urls < 500 { // in so short a run, start and end weigh too much
 				most = 1
 			}
 			if is > most {
@@ -169,7 +169,7 @@ func (j *balanceJudge) judge() {
 	}
 	j.Log(b.String())
 	if len(best) == 0 || j.alone == nil {
-		return // a few seconds more or less are much of a short run
+		return // a few seconds matter much in a short run
 	}
 	slices.Sort(best)
 	slices.Sort(tails)
@@ -181,7 +181,7 @@ func (j *balanceJudge) judge() {
 	}
 }
 
-// linesOf is how many samples a file has.
+// linesOf returns the number of samples in a file.
 func linesOf(path string) int {
 	text, _ := os.ReadFile(path) // "": none
 	return max(0, strings.Count(string(text), "\n")-1)

@@ -27,7 +27,7 @@ import (
 
 const batchDay = "2026-11-21"
 
-// A batchRun is a made-up web, and a collection of it in a place of its own.
+// A batchRun is a made-up web, and a collection of it in its own storage location.
 type batchRun struct {
 	*testing.T
 	config string
@@ -60,8 +60,7 @@ func (b *batchRun) command(ctx context.Context) *exec.Cmd {
 		"--reducers", "3", "--place", b.place.Dir(), b.config)
 }
 
-// killAtNext runs until a job begins that is not in met, and kills the process then. It reports whether it came to
-// that.
+// killAtNext starts a run and kills the process when a job begins that is not in met. It reports whether a job did.
 func (b *batchRun) killAtNext(met map[string]bool) bool {
 	b.Helper()
 	cmd := b.command(b.Context())
@@ -80,7 +79,7 @@ func (b *batchRun) killAtNext(met map[string]bool) bool {
 		if !begins || met[job] {
 			continue
 		}
-		met[job] = true // what began before the signal came is not waited for, either
+		met[job] = true // also skips a job that began before the signal arrived
 		if killed {
 			continue
 		}
@@ -102,7 +101,7 @@ func (b *batchRun) run() {
 	}
 }
 
-// pages are the digests of the day's documents by URL.
+// pages returns the digests of the day's documents by URL.
 func (b *batchRun) pages() map[string]string {
 	b.Helper()
 	names, err := batch.DayFiles(b.Context(), b.place, b.col, "doc", batchDay)
@@ -140,8 +139,8 @@ func serveBatchWeb(t *testing.T) string {
 	return server.SeedURLs()[0]
 }
 
-// TestABatchRunThatIsKilledGoesOn kills a run in its jobs, one after the other, and lets it end: all is as in a
-// run that nobody killed.
+// TestABatchRunThatIsKilledGoesOn kills a run in each of its jobs, and then lets it end. The result is the same as that
+// of a run without kills.
 func TestABatchRunThatIsKilledGoesOn(t *testing.T) {
 	t.Parallel()
 	seed := serveBatchWeb(t)
@@ -151,7 +150,7 @@ func TestABatchRunThatIsKilledGoesOn(t *testing.T) {
 	b, kills := newBatchRun(t, seed), 0
 	for met := map[string]bool{}; b.killAtNext(met); kills++ {
 	}
-	if kills < 3 { // some jobs are over before the signal comes
+	if kills < 3 { // some jobs are over before the signal arrives
 		t.Errorf("%d kills", kills)
 	}
 	b.run()
@@ -163,7 +162,8 @@ func TestABatchRunThatIsKilledGoesOn(t *testing.T) {
 	}
 }
 
-// TestTasksByThemselvesDoAsTheJob runs a map task of parse as Hadoop Streaming would, and compares what comes out.
+// TestTasksByThemselvesDoAsTheJob runs a map task of parse as Hadoop Streaming would, and compares its output with the
+// job's.
 func TestTasksByThemselvesDoAsTheJob(t *testing.T) {
 	b := newBatchRun(t, serveBatchWeb(t))
 	b.run()
@@ -239,7 +239,7 @@ func TestTasksByThemselvesDoAsTheJob(t *testing.T) {
 	}
 }
 
-// A task of Hadoop Streaming has the rules of fields by its Conf, and makes the records that the day has.
+// A task of Hadoop Streaming gets its field rules from its Conf, and makes the same records as the job.
 func TestATaskMakesTheRecordsOfTheJob(t *testing.T) {
 	b := newBatchRun(t, serveBatchWeb(t))
 	rules := filepath.Join(t.TempDir(), "rules.yaml")
@@ -262,7 +262,7 @@ func TestATaskMakesTheRecordsOfTheJob(t *testing.T) {
 		Reducers: 1,
 		Fetching: batch.Fetching{Agent: "kumo"}})
 	if err == nil {
-		err = errors.Join(os.Remove(rules), os.WriteFile(conf, data, 0o600)) // which another machine has not
+		err = errors.Join(os.Remove(rules), os.WriteFile(conf, data, 0o600)) // another machine does not have the file
 	}
 	names, derr := batch.DayFiles(t.Context(), b.place, b.col, "doc", batchDay)
 	if err = errors.Join(err, derr); err != nil {
@@ -310,7 +310,7 @@ func TestATaskMakesTheRecordsOfTheJob(t *testing.T) {
 	}
 }
 
-// lines are the lines of all parts in a folder, in order.
+// lines returns the lines of all parts in a folder, in order.
 func (b *batchRun) lines(dir string) (all []string) {
 	b.Helper()
 	infos, err := b.place.List(b.Context(), dir)
@@ -331,7 +331,7 @@ func (b *batchRun) lines(dir string) (all []string) {
 	return all
 }
 
-// outLinks are the values of out/ by key.
+// outLinks returns the values of out/ by key.
 func (b *batchRun) outLinks() map[string]string {
 	b.Helper()
 	all := map[string]string{}

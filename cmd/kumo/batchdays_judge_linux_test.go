@@ -21,7 +21,7 @@ import (
 	"kumo/internal/lab/synthweb"
 )
 
-// documents goes through a collection's Documents of day n.
+// documents calls each with the documents of a collection's day n.
 func (l *batchLab) documents(p *batchPlace, c *collection.Collection, n int, each func(*batch.Document)) {
 	l.Helper()
 	names, err := batch.DayFiles(l.Context(), p.at, c, "doc", l.date(n))
@@ -42,7 +42,7 @@ func (l *batchLab) documents(p *batchPlace, c *collection.Collection, n int, eac
 	}
 }
 
-// judgeVisits says what the visits of day n have found, and checks it against what the server's web had changed.
+// judgeVisits logs the outcomes of the visits of day n, and compares them with the changes of the server's web.
 func (l *batchLab) judgeVisits(p *batchPlace, n int) {
 	l.Helper()
 	found := map[string]int{}
@@ -79,13 +79,13 @@ func (l *batchLab) judgeVisits(p *batchPlace, n int) {
 	}
 }
 
-// A languageScore compares what pages were said to be in with what they are in.
+// A languageScore compares the detected languages and charsets of pages with the true ones.
 type languageScore struct {
-	pages         int // in the language that the web says
+	pages         int // in the language of the web
 	kept, foreign int // in xml/: of the language, of another
 	lost, apart   int // in other/: of the language, of another
-	read, misread int // by their charset
-	silent, told  int // that do not say their charset; of them read right
+	read, misread int // by their charset, decoded rightly or not
+	silent, told  int // without a declared charset; of these, decoded rightly
 	unsure        []string
 }
 
@@ -96,7 +96,7 @@ func (s *languageScore) add(o *languageScore) {
 	s.unsure = append(s.unsure, o.unsure...)
 }
 
-// judgeLanguages compares languages and charsets in the XML of day n, each page of it, with what the web says.
+// judgeLanguages compares languages and charsets in the XML of day n with the web's, for each page.
 func (l *batchLab) judgeLanguages(p *batchPlace, n int) {
 	l.Helper()
 	held, err := inspect.Collections(l.Context(), p.at)
@@ -211,8 +211,8 @@ func inCharset(body []byte, charset string) string {
 	return string(text)
 }
 
-// judgePlans says, of the round with most URLs of day n, how evenly hosts were spread over the tasks: as they are, by
-// what politeness makes them take; by their numbers of pages; and by their hash.
+// judgePlans logs how evenly the hosts of the largest round of day n were spread over the tasks: as planned, by
+// politeness; by their numbers of pages; and by their hash.
 func (l *batchLab) judgePlans(p *batchPlace, n int) {
 	l.Helper()
 	delays := l.crawlDelays(p, n)
@@ -234,7 +234,7 @@ func (l *batchLab) judgePlans(p *batchPlace, n int) {
 				if err != nil {
 					l.Fatal(err)
 				}
-				_, url, _ := batch.SplitKey(r.Key) // records were read before
+				_, url, _ := batch.SplitKey(r.Key) // keys were read and checked before
 				rounds[round][item.HostOf(url)]++
 			}
 		}
@@ -244,7 +244,7 @@ func (l *batchLab) judgePlans(p *batchPlace, n int) {
 	}
 }
 
-// crawlDelays are what robots.txt files of day n ask for, by host.
+// crawlDelays returns the crawl delays of the robots.txt files of day n, by host.
 func (l *batchLab) crawlDelays(p *batchPlace, n int) map[string]time.Duration {
 	l.Helper()
 	names, err := batch.ListFiles(l.Context(), p.at, batch.RobotsFolder+"/"+l.date(n))
@@ -298,7 +298,7 @@ func (l *batchLab) comparePlans(
 	l.Logf("%s: %d hosts, %d of them with a Crawl-delay%s", round, len(urls), len(delays), &b)
 }
 
-// plainBody is an answer's body without its content coding.
+// plainBody returns an answer's body without its content coding.
 func plainBody(l *batchLab, resp *page.Response) []byte {
 	l.Helper()
 	if err := fetch.Decode(resp, 64<<20); err != nil {

@@ -19,11 +19,11 @@ import (
 	"kumo/internal/lab/synthweb"
 )
 
-// TestBatchDayIsKilled runs a day on Hadoop KUMO_TEST_BATCH_KILLS times (none unless it is set). Each time a
-// NodeManager with its containers, a DataNode and the command itself are killed, each at a random moment of a random
-// job, one of them, by turns, while pages are fetched. What is left is what a day left on this machine that nobody
-// disturbed; the servers saw no two requests nearer than they should be, and none twice but what the killed job did
-// again. KUMO_TEST_SEED replays the choices.
+// TestBatchDayIsKilled runs a day on Hadoop KUMO_TEST_BATCH_KILLS times (none unless it is set). Each time it kills a
+// NodeManager with its containers, a DataNode and the command itself, each at a random moment of a random job, and one
+// of them, in turn, while pages are fetched. The result must be the same as that of an undisturbed day on this machine.
+// The servers must see requests to a host no closer than the delay, and no request twice except those that the killed
+// job repeated. KUMO_TEST_SEED replays the choices.
 func TestBatchDayIsKilled(t *testing.T) {
 	rounds := number("KUMO_TEST_BATCH_KILLS", 0)
 	if rounds == 0 {
@@ -49,24 +49,24 @@ func TestBatchDayIsKilled(t *testing.T) {
 	}
 }
 
-// A disturbed day has its processes killed.
+// A disturbed day is one whose processes are killed.
 type disturbed struct {
 	*batchLab
 	place  *batchPlace
 	dice   *rand.Rand
 	faults []*dayFault
-	due    chan *dayFault // those whose time has come
+	due    chan *dayFault // faults whose time has come
 	jobs   []*jobSpan
 	down   []hadooptest.Node
 }
 
-// A dayFault is a process that is killed some time after a job has begun, or after so many of its requests.
+// A dayFault kills a process some time after a job has begun, or after a number of the job's requests.
 type dayFault struct {
-	node     hadooptest.Node // "" is the command itself
+	node     hadooptest.Node // "": the command itself
 	step     batch.Step
 	after    time.Duration
 	requests int64
-	began    bool // the job has
+	began    bool // whether the job has begun
 	hit      *jobSpan
 }
 
@@ -79,17 +79,17 @@ func (f *dayFault) String() string {
 		f.step.Job, f.step.Round)
 }
 
-// A jobSpan is when a job was under way, as its runner said.
+// A jobSpan is the time during which a job ran, as its runner reported.
 type jobSpan struct {
 	batch.Step
 	from, to time.Time // to is zero while it is
 	faults   int
 }
 
-// latestFault is how long after a job's beginning a process is killed at the latest; few jobs are shorter.
+// latestFault is the longest time from a job's start to a kill; few jobs are shorter.
 const latestFault = 15 * time.Second
 
-// choose chooses what is killed; turn says which of them while pages are fetched.
+// choose chooses the processes to kill. turn selects the process that is killed while pages are fetched.
 func (d *disturbed) choose(jobs []batch.Done, turn uint64) {
 	var steps, fetching []batch.Step
 	for i := range jobs {
@@ -112,7 +112,7 @@ func (d *disturbed) choose(jobs []batch.Done, turn uint64) {
 	}
 }
 
-// run runs the day, in as many processes as it takes, and judges what the servers saw.
+// run runs the day, in as many processes as it takes, and checks the servers' logs.
 func (d *disturbed) run() {
 	d.Helper()
 	server := d.serve(0)
@@ -196,7 +196,7 @@ func (d *disturbed) live(server *synthweb.Server) (done bool) {
 	}
 }
 
-// waitForLease waits a little: the locks of a process that was killed are its own for another minute.
+// waitForLease waits a little: a killed process holds its locks for another minute.
 func (d *disturbed) waitForLease() bool {
 	select {
 	case <-time.After(5 * time.Second):
@@ -205,7 +205,7 @@ func (d *disturbed) waitForLease() bool {
 	return false
 }
 
-// note notes that a job has begun or ended.
+// note records that a job has begun or ended.
 func (d *disturbed) note(begins bool, step batch.Step, server *synthweb.Server) {
 	d.Helper()
 	if !begins {
@@ -213,7 +213,7 @@ func (d *disturbed) note(begins bool, step batch.Step, server *synthweb.Server) 
 		d.revive()
 		return
 	}
-	if n := len(d.jobs); n == 0 || d.jobs[n-1].Step != step { // else another process goes on with it
+	if n := len(d.jobs); n == 0 || d.jobs[n-1].Step != step { // else another process resumes the job
 		d.endJob()
 		d.jobs = append(d.jobs, &jobSpan{Step: step, from: time.Now()})
 	}
@@ -229,7 +229,7 @@ func (d *disturbed) note(begins bool, step batch.Step, server *synthweb.Server) 
 	}
 }
 
-// awaitRequests has a fault be due when the server has seen so many more requests.
+// awaitRequests makes a fault due after a number of further requests to the server.
 func (d *disturbed) awaitRequests(f *dayFault, server *synthweb.Server) {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
@@ -250,7 +250,7 @@ func (d *disturbed) endJob() {
 	}
 }
 
-// strike kills a process of Hadoop, and returns the job that it hits: the one that is under way, or was last.
+// strike kills a process of Hadoop, and returns the affected job: the running one, or else the last.
 func (d *disturbed) strike(f *dayFault) *jobSpan {
 	d.Helper()
 	hit := d.jobs[len(d.jobs)-1]
@@ -263,7 +263,7 @@ func (d *disturbed) strike(f *dayFault) *jobSpan {
 	return hit
 }
 
-// revive starts again what was killed.
+// revive restarts the killed processes.
 func (d *disturbed) revive() {
 	d.Helper()
 	if len(d.down) > 0 {
@@ -272,7 +272,7 @@ func (d *disturbed) revive() {
 	}
 }
 
-// judgeRepeats checks that nothing was asked for twice but by a job that was hit, which asked for it before, too.
+// judgeRepeats checks that only a killed job repeated a request, and only its own.
 func (d *disturbed) judgeRepeats(log synthweb.Log) {
 	d.Helper()
 	type target struct{ host, target string }
@@ -308,7 +308,7 @@ func (d *disturbed) judgeRepeats(log synthweb.Log) {
 	}
 }
 
-// jobAt is the job that was under way at a time.
+// jobAt returns the job that ran at a time.
 func (d *disturbed) jobAt(at time.Time) *jobSpan {
 	for _, j := range d.jobs {
 		if !at.Before(j.from) && !at.After(j.to) {

@@ -22,18 +22,19 @@ import (
 	"kumo/internal/lab/synthweb"
 )
 
-// TestBatchDays crawls a web in 27 languages day after day, as it changes, once on this machine and once on Hadoop,
-// and compares all that both have written; without a Hadoop, with two reducers and with five. What pages were said to
-// be in is compared with what they are in, and the XML is read by another program. It says what each day and each job
-// came to.
+// TestBatchDays crawls a changing web in 27 languages day after day, once on this machine and once on Hadoop, and
+// compares all output of both. Without a Hadoop it compares runs with two reducers and with five. It compares the
+// detected languages of pages with the true ones, and another program reads the XML. It logs the cost of each day and
+// job.
 //
 //	KUMO_TEST_DAYS       how many days; none unless it is set
 //	KUMO_TEST_LANGUAGES  of the web, a collection each (27)
 //	KUMO_TEST_HOSTS      (81), KUMO_TEST_PAGES (5400), KUMO_TEST_PAGE_SIZE (bytes, 45000), KUMO_TEST_WEB (1, its seed):
-//	the web KUMO_TEST_INTERVAL   between two pages of a host (20ms)
+//	                     the web
+//	KUMO_TEST_INTERVAL   between two pages of a host (20ms)
 //	KUMO_TEST_REDUCERS   (2)
 //	KUMO_TEST_DEPTH      hops from a seed (100)
-//	KUMO_TEST_KEEP       a folder for what this machine's crawl has written
+//	KUMO_TEST_KEEP       a folder for the output of this machine's crawl
 func TestBatchDays(t *testing.T) {
 	days := number("KUMO_TEST_DAYS", 0)
 	if days == 0 {
@@ -64,12 +65,12 @@ func TestBatchDays(t *testing.T) {
 	}
 }
 
-// A batchLab is what crawls of the same made-up web share. The web's addresses stay, whatever the day and whoever
-// crawls it.
+// A batchLab is the common part of crawls of one made-up web. The web's addresses are the same on each day and for each
+// crawl.
 type batchLab struct {
 	*testing.T
 	dir, program string
-	cfg          synthweb.Config // but for its day
+	cfg          synthweb.Config // except its day
 	port         int
 	reducers     int
 	depth        int
@@ -77,13 +78,13 @@ type batchLab struct {
 	first        time.Time // the first day
 	collections  []*collection.Collection
 	configs      string // their folder
-	rules        string // the file of rules that make records of all their pages
+	rules        string // a file of rules that make records of all their pages
 }
 
 // wholeDepth is a depth at which every page of the web is reached.
 const wholeDepth = 100
 
-// A labSize is how large a web is, and how far and fast it is crawled, if the environment does not say otherwise.
+// A labSize is the size of a web, and the depth and rate of its crawl, unless the environment sets them.
 type labSize struct {
 	languages, hosts, pages, pageSize, depth uint64
 	interval                                 time.Duration
@@ -113,7 +114,7 @@ func newBatchLab(t *testing.T, size labSize) *batchLab {
 	if l.cfg, err = f.config(&web); err != nil {
 		t.Fatal(err)
 	}
-	// Some hosts want more time than the others, so that politeness is not pages times one interval.
+	// Some hosts have a longer delay, so that politeness is not pages times one interval.
 	l.cfg.Traits[synthweb.Delay], l.cfg.CrawlDelay = 100, 10*l.interval
 	l.cfg.Traits[synthweb.Chunked], l.cfg.Traits[synthweb.Legacy] = 200, 100
 	l.writeCollections()
@@ -136,7 +137,7 @@ func freePort(t *testing.T) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// fieldRules make records of all pages, and of half of them a record for each link; a field of one is nowhere.
+// fieldRules make a record of each page, and one per link for half of them. One rule has a field that no page has.
 const fieldRules = `- name: page
   url: ^http
   fields:
@@ -179,7 +180,7 @@ func (l *batchLab) writeCollections() {
 // date is that of day n, from 0.
 func (l *batchLab) date(n int) string { return l.first.AddDate(0, 0, n).Format(time.DateOnly) }
 
-// web is the web of day n.
+// web returns the web of day n.
 func (l *batchLab) web(n int) *synthweb.Web {
 	cfg := l.cfg
 	cfg.Day = n + 1
@@ -196,7 +197,7 @@ func (l *batchLab) serve(n int) *synthweb.Server {
 	return server
 }
 
-// A batchPlace is where a crawl's output lies, and what runs it.
+// A batchPlace is a storage location of a crawl's output, with its runner.
 type batchPlace struct {
 	name, on, url string
 	reducers      int
@@ -204,10 +205,10 @@ type batchPlace struct {
 	cost          []dayCost // by day
 }
 
-// A dayCost is what a day took.
+// A dayCost is the cost of a day.
 type dayCost struct {
 	wall time.Duration
-	text string // who used how much of the processors
+	text string // processor time by program
 }
 
 func (l *batchLab) open(name, on, url string, reducers int) *batchPlace {
@@ -229,7 +230,7 @@ func (l *batchLab) hadoop() *batchPlace {
 	return l.open("hadoop", "hadoop", hadooptest.TempFolder(l.T), l.reducers)
 }
 
-// command is kumo, to run day n.
+// command returns the kumo command that runs day n.
 func (l *batchLab) command(p *batchPlace, n int, server *synthweb.Server) *exec.Cmd {
 	return exec.CommandContext(l.Context(), l.program, "batch", "run", "--on", p.on, "--place", p.url, "--date",
 		l.date(n), "--reducers", strconv.Itoa(p.reducers), "--allow-private", "--dns-server", server.DNS(),
@@ -245,7 +246,7 @@ func (l *batchLab) runDay(p *batchPlace, n int) {
 	defer server.Close()
 	cmd := l.command(p, n, server)
 	if testbed := filepath.Join(filepath.Dir(os.Getenv("KUMO_TEST_HADOOP")), "testbed"); p.on == "hadoop" {
-		if _, err := os.Stat(testbed); err == nil { // which knows what servers and containers use
+		if _, err := os.Stat(testbed); err == nil { // this program measures servers and containers
 			cmd = exec.CommandContext(l.Context(), testbed, append([]string{"cost", filepath.Dir(testbed)}, cmd.Args...)...)
 		}
 	}
@@ -270,7 +271,7 @@ func (l *batchLab) runDay(p *batchPlace, n int) {
 	}
 }
 
-// polite checks the manners that a server has seen.
+// polite checks that the requests in a server's log were polite.
 func (l *batchLab) polite(p *batchPlace, server *synthweb.Server) {
 	l.Helper()
 	score := server.Score()
@@ -285,7 +286,7 @@ func (l *batchLab) polite(p *batchPlace, server *synthweb.Server) {
 	l.Logf("%s: least gap %v, %d requests nearer than %v", p.name, score.LeastGap.Value, len(meetings), l.interval)
 }
 
-// state is how far a collection is with day n.
+// state returns a collection's state of day n.
 func (l *batchLab) state(p *batchPlace, c *collection.Collection, n int) *batch.State {
 	l.Helper()
 	s, err := batch.ReadState(l.Context(), p.at, c, l.date(n))
@@ -295,7 +296,7 @@ func (l *batchLab) state(p *batchPlace, c *collection.Collection, n int) *batch.
 	return s
 }
 
-// jobs are the jobs of day n: with collections that share them, those of the one that had most.
+// jobs returns the jobs of day n: of collections that share jobs, those of the collection with most.
 func (l *batchLab) jobs(p *batchPlace, n int) (jobs []batch.Done) {
 	l.Helper()
 	for _, c := range l.collections {
@@ -306,7 +307,7 @@ func (l *batchLab) jobs(p *batchPlace, n int) (jobs []batch.Done) {
 	return jobs
 }
 
-// costs says what day n took, job by job.
+// costs logs the cost of day n, job by job.
 func (l *batchLab) costs(n int, places ...*batchPlace) {
 	l.Helper()
 	var b strings.Builder
@@ -336,7 +337,7 @@ func (l *batchLab) stats(p *batchPlace) {
 	l.Logf("%s: kumo batch stats --days\n%s", p.name, out)
 }
 
-// readXML has xmllint read all that was written, by the schema that lies beside it.
+// readXML validates all XML with xmllint, against the schema in its folder.
 func (l *batchLab) readXML(p *batchPlace) {
 	l.Helper()
 	program, err := exec.LookPath("xmllint")
@@ -351,7 +352,7 @@ func (l *batchLab) readXML(p *batchPlace) {
 	}
 }
 
-// lint copies the XML of a folder to this machine, and has it read.
+// lint copies the XML of a folder to this machine, and validates it.
 func (l *batchLab) lint(p *batchPlace, program, folder string) {
 	l.Helper()
 	dir := filepath.Join(l.TempDir(), folder)

@@ -19,21 +19,21 @@ import (
 	"kumo/internal/state/store/xml"
 )
 
-// outcome is all that day n has left in a place, a line a record, sorted. Each record is read and written again, byte
-// for byte as it was. Then what time decides is taken out of it, and nothing else:
+// outcome returns the whole output of day n in a storage location, one line per record, sorted. Each record is decoded
+// and encoded again, and must be the same bytes. Then everything that depends on time is removed, and nothing else:
 //
 //	in, wait  nothing
-//	doc       when and how long; when that was which has the body of what is unchanged
-//	out       when
-//	known     when first, when last, when next; when that was which has the body
+//	doc       time and duration; the time of the visit whose body an unchanged page has
+//	out       time
+//	known     first, last and next time; the time of the visit that has the body
 //	xml       <fetched>
-//	index     "fetched", "part", "offset", when it is clear that the record lies there
+//	index     "fetched", "part", "offset", if the record is found there
 //	fields    "time"
-//	robots    when and how long; in which round's file
-//	state     when, how long, how many files; what is counted of all collections together
+//	robots    time and duration; the round of the file
+//	state     time, duration, number of files; totals over all collections
 //
-// Counts, sites, the schema and what rules of fields have found and missed are compared as they are. In which part of
-// its folder a record lies is the runner's business.
+// Counts, sites, the schema and the reports of field rules are compared as they are. The part of a folder that a record
+// is in depends on the runner.
 func (l *batchLab) outcome(p *batchPlace, n int) (lines []string) {
 	l.Helper()
 	o := &outcomeReader{batchLab: l, place: p, date: l.date(n)}
@@ -61,7 +61,7 @@ type outcomeReader struct {
 	lines []string
 }
 
-// note notes a record; what says of it what a person may want to know if there is another.
+// note adds a record; what describes it for messages about differences.
 func (o *outcomeReader) note(folder, key string, masked []byte, what string) {
 	o.lines = append(o.lines, fmt.Sprintf("%s %s %x %s", folder, key, sha1.Sum(masked), what))
 }
@@ -94,7 +94,7 @@ func (o *outcomeReader) records(folder string) {
 	}
 }
 
-// mask is a record without what time decides, and as it is.
+// mask returns a record without its times, the record encoded again, and a description.
 func mask(key, value []byte) (masked, again []byte, what string, err error) {
 	switch kind := batch.KindOf(value); kind {
 	case batch.KindInURL:
@@ -131,7 +131,7 @@ func mask(key, value []byte) (masked, again []byte, what string, err error) {
 
 var fetchedElement = regexp.MustCompile(`<fetched>[^<]*</fetched>`)
 
-// xml reads a folder of XML with what lies beside it.
+// xml reads a folder of XML and the other files in it.
 func (o *outcomeReader) xml(folder string) {
 	o.Helper()
 	names, err := batch.ListFiles(o.Context(), o.place.at, folder)
@@ -182,7 +182,7 @@ func (o *outcomeReader) pages(folder string, data []byte) (n int) {
 	for in := xml.NewReader(bytes.NewReader(data)); ; n++ {
 		line, _, err := in.Next()
 		if err != nil {
-			return n // its end was looked at
+			return n // at the end of the part
 		}
 		r, err := xml.Parse(line)
 		if err != nil {
@@ -229,8 +229,8 @@ func (o *outcomeReader) index(folder, name string, parts map[string][]byte) (n i
 
 var timeMember = regexp.MustCompile(`"time":"[^"]*",`)
 
-// jsonLines reads a folder of records that rules have made, or of what was found for them; the first day has some. A
-// report is one record.
+// jsonLines reads a folder of extracted records or of rule reports; on the first day some must exist. A report is one
+// record.
 func (o *outcomeReader) jsonLines(folder string) {
 	o.Helper()
 	names, err := batch.ListFiles(o.Context(), o.place.at, folder)
@@ -261,7 +261,7 @@ func (o *outcomeReader) jsonLines(folder string) {
 	}
 }
 
-// state reads which jobs there were, and what they counted.
+// state reads the list of jobs and their counts.
 func (o *outcomeReader) state(c *collection.Collection, n int) {
 	o.Helper()
 	for _, d := range o.batchLab.state(o.place, c, n).Done {
@@ -270,7 +270,7 @@ func (o *outcomeReader) state(c *collection.Collection, n int) {
 	}
 }
 
-// same compares what two crawls have left.
+// same compares the outputs of two crawls.
 func same(t *testing.T, a, b []string) {
 	t.Helper()
 	only := func(a, b []string) (found []string) {

@@ -27,10 +27,10 @@ import (
 	"golang.org/x/text/encoding/charmap"
 )
 
-// TestMirrorInBrowser copies a made site on three hosts, takes the servers away, and opens the files in a real
-// Chromium, whose only way to any network is a proxy that refuses all: nothing may be asked for, every image is shown,
-// styles and fonts apply, each page is read in its charset. KUMO_TEST_SCREENSHOT names a file for a picture of the
-// page. It is skipped where there is no Chromium, unless CI says that there must be.
+// TestMirrorInBrowser copies a made site on three hosts, shuts the servers down, and opens the files in a real
+// Chromium. Its only network access is a proxy that refuses every request. Nothing may be requested, every image is
+// shown, styles and fonts apply, and each page is decoded with its charset. KUMO_TEST_SCREENSHOT names a file for a
+// picture of the page. The test is skipped where there is no Chromium, unless CI requires one.
 func TestMirrorInBrowser(t *testing.T) {
 	testmain.Slow(t)
 	t.Parallel()
@@ -98,7 +98,8 @@ func TestMirrorInBrowser(t *testing.T) {
 	if asked := proxy.asked(); len(asked) > 0 {
 		t.Errorf("asked for over a network: %q", asked)
 	}
-	control := filepath.Join(t.TempDir(), "control.html") // or the proxy would not have noticed
+	// a request reaches the proxy, or the test would prove nothing
+	control := filepath.Join(t.TempDir(), "control.html")
 	if err := os.WriteFile(control, []byte("<img src="+web.site+"/p.png>"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +192,7 @@ func newBrowsedWeb(t *testing.T, font []byte) *browsedWeb {
 	return &browsedWeb{site.URL, func() { site.Close(); cdn.Close(); far.Close() }}
 }
 
-// checkScript puts what the browser shows into an attribute of the page, once all is there.
+// checkScript writes the state of the page into an attribute of it, once everything has loaded.
 const checkScript = `addEventListener("load", async () => {
 	await document.fonts.ready
 	const found = {images: {}, styles: {}, fonts: [...document.fonts].map(f => f.family + " " + f.status)}
@@ -216,7 +217,7 @@ func madePicture(t *testing.T) string {
 	return b.String()
 }
 
-// A refusal is a proxy that answers nobody, and remembers who asked.
+// A refusal is a proxy that refuses every request, and records the URLs.
 type refusal struct {
 	*httptest.Server
 	mu  sync.Mutex
@@ -235,7 +236,7 @@ func newRefusal(t *testing.T) *refusal {
 	return r
 }
 
-// asked lists what was asked for, but for what Chromium asks its makers by itself.
+// asked lists the requested URLs, without Chromium's own requests to its vendor.
 func (r *refusal) asked() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -280,7 +281,7 @@ func (b browserProgram) run(t *testing.T, proxy string, args ...string) string {
 	return string(out)
 }
 
-// dump is the document that a page has become.
+// dump returns the document after scripts have run.
 func (b browserProgram) dump(t *testing.T, proxy, url string) string {
 	t.Helper()
 	return b.run(t, proxy, "--dump-dom", url)

@@ -17,23 +17,24 @@ import (
 	"kumo/internal/lab/synthweb"
 )
 
-// Evidence is what a server saw of a crawl by several nodes, and what had been done to them.
+// evidence is a server's log of a crawl by several nodes, and the list of faults.
 type evidence struct {
 	log    synthweb.Log
 	faults []*fault
 	delay  time.Duration // between requests to a host
 
-	centreless bool // no node runs a server, and who is cut off goes on
+	centreless bool // no node runs a server, and nodes that are cut off continue
 }
 
 const (
-	clocks   = 5 * time.Millisecond // by how much less than the delay a gap may seem, as the server sees it
-	slipTime = 2 * time.Second      // how long after a pause a request may still be one that was about to be sent before
-	joinTime = 20 * time.Second     // how long after a fault nodes without a centre may take to find each other again
+	clocks = 5 * time.Millisecond // by how much less than the delay a gap may seem, as measured at the server
+	// for how long after a pause a node may send a request that was due before the pause
+	slipTime = 2 * time.Second
+	joinTime = 20 * time.Second // for how long after a fault nodes without servers may not have found each other
 )
 
-// meetings are the requests that came to a host during another, or too soon after it: slips of nodes that had been
-// paused, or without a centre did not see each other, and violations.
+// meetings returns the requests to a host during another one, or too soon after it. Slips are those of nodes that had
+// been paused, or that could not see each other without servers; all others are violations.
 func (e *evidence) meetings() (slips, violations []synthweb.Overlap) {
 	for _, m := range e.log.Overlaps(e.delay - clocks) {
 		if e.slipped(m) != nil {
@@ -45,7 +46,7 @@ func (e *evidence) meetings() (slips, violations []synthweb.Overlap) {
 	return slips, violations
 }
 
-// slipped is the fault by which two requests met as they may; nil if there was none.
+// slipped returns the fault that explains an overlap of two requests; nil if none does.
 func (e *evidence) slipped(m synthweb.Overlap) *fault {
 	if e.centreless {
 		return e.apart(m)
@@ -53,7 +54,7 @@ func (e *evidence) slipped(m synthweb.Overlap) *fault {
 	return cmp.Or(e.atOnce(m.Request), e.atOnce(m.Before))
 }
 
-// apart is the fault by which two nodes did not see each other when their requests met.
+// apart returns the fault by which two nodes did not see each other when their requests overlapped.
 func (e *evidence) apart(m synthweb.Overlap) *fault {
 	if m.Before.Client == m.Request.Client {
 		return nil
@@ -74,7 +75,7 @@ func (e *evidence) apart(m synthweb.Overlap) *fault {
 	return nil
 }
 
-// atOnce is the pause after which a node made a request at once; nil if there was none.
+// atOnce returns the pause right after which a node made a request; nil if there was none.
 func (e *evidence) atOnce(r synthweb.Request) *fault {
 	for _, f := range e.faults {
 		if f.kind == pause && f.by(r) && !f.back.IsZero() && r.At.After(f.back) && r.At.Before(f.back.Add(slipTime)) {
@@ -84,10 +85,10 @@ func (e *evidence) atOnce(r synthweb.Request) *fault {
 	return nil
 }
 
-// strays are the first requests of nodes after a pause to hosts that others had asked in the meantime: they may be
-// slips that nobody met.
+// strays returns the first requests of nodes after a pause to hosts that other nodes had contacted in the meantime.
+// These may be slips without an overlap.
 func (e *evidence) strays() (found synthweb.Log) {
-	const soon = 500 * time.Millisecond // nobody is a member again so soon
+	const soon = 500 * time.Millisecond // no node is a member again so soon
 	last := map[string]synthweb.Request{}
 	for _, r := range e.log {
 		f, before := e.atOnce(r), last[r.Host]
@@ -99,7 +100,7 @@ func (e *evidence) strays() (found synthweb.Log) {
 	return found
 }
 
-// causes is what was fetched twice, by the kind of fault that it is put down to; "" if there was none before.
+// causes returns the pages fetched twice by the kind of fault that caused it; "" if no fault came before.
 func (e *evidence) causes() map[kind]synthweb.Log {
 	first := map[string]synthweb.Request{}
 	for _, r := range e.log {
@@ -116,7 +117,8 @@ func (e *evidence) causes() map[kind]synthweb.Log {
 	return found
 }
 
-// cause is the last fault of the node that had a page first, or else of the one that had it again, or else of any.
+// cause returns the last fault of the node that fetched a page first, or else of the node that repeated it, or else
+// any.
 func (e *evidence) cause(first, again synthweb.Request) (why kind) {
 	sure := 0
 	for _, f := range e.faults {
@@ -124,9 +126,9 @@ func (e *evidence) cause(first, again synthweb.Request) (why kind) {
 		switch {
 		case f.began.IsZero() || f.began.After(again.At):
 			continue
-		case e.centreless && f.kind == loss: // of all nodes alike
+		case e.centreless && f.kind == loss: // a loss affects all nodes
 		case e.centreless && (f.by(first) || f.by(again)):
-			is = 2 // the last of them: what was between two nodes is over when the next fault comes
+			is = 2 // the last one counts: a cut between two nodes is over when the next fault begins
 		case f.by(first):
 			is = 3
 		case f.by(again):
@@ -142,7 +144,7 @@ func (e *evidence) cause(first, again synthweb.Request) (why kind) {
 // by reports whether a request was made by one of a fault's nodes.
 func (f *fault) by(r synthweb.Request) bool { return slices.Contains(f.clients, r.Client.String()) }
 
-// before is the last request to each host before a fault.
+// before returns the last request to each host before a fault.
 func (e *evidence) before(f *fault) map[string]synthweb.Request {
 	last := map[string]synthweb.Request{}
 	for _, r := range e.log {
@@ -153,7 +155,7 @@ func (e *evidence) before(f *fault) map[string]synthweb.Request {
 	return last
 }
 
-// held is how many hosts a fault's nodes were the last to ask.
+// held returns the number of hosts whose last request came from a fault's nodes.
 func (e *evidence) held(f *fault) (n int) {
 	for _, r := range e.before(f) {
 		if f.by(r) {
@@ -163,8 +165,8 @@ func (e *evidence) held(f *fault) (n int) {
 	return n
 }
 
-// silence is the longest time without a request to a host that a fault's nodes were on, from their last request before
-// it until a little after it was undone.
+// silence returns the longest time without a request to a host of a fault's nodes, from their last request before the
+// fault until shortly after its end.
 func (e *evidence) silence(f *fault) (longest time.Duration) {
 	const after = 20 * time.Second
 	last := e.before(f)
@@ -182,7 +184,7 @@ func (e *evidence) silence(f *fault) (longest time.Duration) {
 	return longest
 }
 
-// end is when the last request was over.
+// end returns when the last request was over.
 func (e *evidence) end() (end time.Time) {
 	for _, r := range e.log {
 		if r.End.After(end) {
@@ -192,8 +194,8 @@ func (e *evidence) end() (end time.Time) {
 	return end
 }
 
-// compare holds the records of all nodes against what the server saw: each page that is to be there is in some record,
-// and no page in more records than it was given to clients. It says what is wrong.
+// compare compares the records of all nodes with the server's log. Each expected page must be in a record, and no page
+// in more records than the server sent responses. It returns the errors that it found.
 func (e *evidence) compare(truth *synthweb.Truth, port int, dirs []string) (wrong []string, err error) {
 	served := map[string]int{}
 	for _, r := range e.log {
@@ -222,7 +224,7 @@ func (e *evidence) compare(truth *synthweb.Truth, port int, dirs []string) (wron
 func readRecords(dir string, pages map[string]int) error {
 	data, err := os.ReadFile(filepath.Join(dir, "pages.jsonl"))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // it came to nothing
+		return nil // the crawl wrote no page
 	}
 	if err != nil {
 		return err
@@ -238,7 +240,7 @@ func readRecords(dir string, pages map[string]int) error {
 	return nil
 }
 
-// schemeless is a page's host, port, path and query.
+// schemeless returns a page's host, port, path and query.
 func schemeless(page string) string {
 	u, err := url.Parse(page)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"kumo/internal/lab/netlab"
 )
 
-// carryOut does a fault when its time comes, unless the crawl is over before, and undoes it.
+// carryOut causes a fault when its time comes, unless the crawl is over before, and ends it.
 func (r *round) carryOut(f *fault, over <-chan struct{}) {
 	select {
 	case <-over:
@@ -40,8 +40,8 @@ func (r *round) carryOut(f *fault, over <-chan struct{}) {
 	}
 }
 
-// findControl names the node that is the control unit as the fault's. It is none if nobody is, or if it is away
-// already.
+// findControl makes the control unit the fault's node. It reports false if no node is the control unit, or if it is
+// down already.
 func (r *round) findControl(f *fault) bool {
 	is, err := r.status()
 	i := slices.IndexFunc(r.nodes, func(n *clusterNode) bool { return err == nil && n.name == is.control() })
@@ -53,13 +53,13 @@ func (r *round) findControl(f *fault) bool {
 	return true
 }
 
-// By a fault of kind loss this share of packets is lost, for so long.
+// During a fault of kind loss, this share of packets is lost, for this long.
 const (
 	manyLost    = 0.3
 	manyLostFor = 20 * time.Second
 )
 
-// lose changes what share of the packets between nodes is lost; 0: as it was before.
+// lose changes the share of packets lost between nodes; 0 restores the original share.
 func (r *round) lose(share float64) error {
 	for _, a := range r.nodes {
 		for _, b := range r.nodes {
@@ -121,7 +121,7 @@ func (r *round) heal(f *fault) error {
 	return nil
 }
 
-// sides are the hosts that are cut off, and all others but the web.
+// sides returns the hosts that are cut off, and all others but the web.
 func (r *round) sides(f *fault) (off, rest []*netlab.Host) {
 	for i, n := range r.nodes {
 		if i == f.node || i == f.with {

@@ -14,7 +14,7 @@ import (
 	"kumo/internal/lab/synthweb"
 )
 
-// judge checks what the crawl has come to, by what the server saw and by all records, and adds it to the sum.
+// judge checks the crawl by the server's log and by all records, and adds the result to the sum.
 func (r *round) judge(sum tallies) {
 	r.Helper()
 	r.server.Close()
@@ -33,7 +33,7 @@ func (r *round) judge(sum tallies) {
 	r.wantRecords(e, r.web.Truth(synthweb.TruthOptions{}))
 }
 
-// add puts down to each fault what belongs to it, and says it.
+// add assigns effects to faults, and logs them.
 func (r *round) add(sum tallies, e *evidence, score synthweb.Score) {
 	r.Helper()
 	slips, violations := e.meetings()
@@ -79,7 +79,7 @@ func (r *round) add(sum tallies, e *evidence, score synthweb.Score) {
 		len(slips), len(e.strays()), len(violations), said.String())
 }
 
-// blame is the kind of the last fault before a meeting.
+// blame returns the kind of the last fault before an overlap.
 func (e *evidence) blame(m synthweb.Overlap) (why kind) {
 	for _, f := range e.faults {
 		if f.began.Before(m.Request.At) {
@@ -96,8 +96,8 @@ func (r *round) wantCovered(score synthweb.Score) {
 	}
 }
 
-// wantPolite checks that one node at a time asks a host, with the delay in between. A node that was paused may find out
-// a request too late, on each of its connections.
+// wantPolite checks that one node at a time contacts a host, with the delay in between. A paused node may notice it one
+// request too late, on each of its connections.
 func (c *labCluster) wantPolite(e *evidence) {
 	c.Helper()
 	slips, violations := e.meetings()
@@ -123,20 +123,20 @@ func (c *labCluster) wantPolite(e *evidence) {
 	}
 }
 
-// behind is how long what a node fetches may be known to it alone.
+// behind is how long the outcome of a fetch may be known only to the node that fetched.
 const behind = 6 * time.Second
 
-// wantFewTwice allows what was under way when a node was ended, stopped or cut off, and what it fetched before that or,
-// where it was cut off, after that and could tell nobody; and 1 % of the pages. Where many packets are lost, the nodes
-// that were given up for dead meanwhile are as if cut off. Nodes of a mesh that were given up go on: then a host had
-// two, which are counted as slips.
+// wantFewTwice limits repeated pages: to requests in flight when a node was killed, stopped or cut off, to pages that
+// it fetched shortly before (or after, if it was cut off) and could not report, and to 1 % of the pages. While many
+// packets are lost, nodes that were declared dead count as cut off. In a mesh such nodes continue: a host then has two,
+// which are counted as slips.
 func (r *round) wantFewTwice(e *evidence, score synthweb.Score) {
 	r.Helper()
 	most := score.Truth / 100
 	slips, _ := e.meetings()
 	for _, f := range e.faults {
 		from, until := f.began.Add(-time.Second), f.began
-		if e.centreless { // marks go to backups by the batch, and later where there is much to do
+		if e.centreless { // marks go to backups in batches, and later under load
 			from = f.began.Add(-behind / 2)
 		}
 		if e.electing(f) {
@@ -146,8 +146,9 @@ func (r *round) wantFewTwice(e *evidence, score synthweb.Score) {
 		case join, leave:
 			continue
 		case partition, pause:
-			if e.centreless { // either side has gone on, and knew not what the other one did until they had met again
-				if until = f.back.Add(joinTime); r.ended.Before(until) { // it has found nobody, and begun again where it was
+			if e.centreless { // both sides have continued without each other's outcomes until they were connected again
+				// if the crawl ended before it found the others, it continued alone until then
+				if until = f.back.Add(joinTime); r.ended.Before(until) {
 					until = e.end()
 				}
 			} else if f.kind == pause {
@@ -180,7 +181,7 @@ func (r *round) wantFewTwice(e *evidence, score synthweb.Score) {
 	}
 }
 
-// givenUp are the addresses of nodes that have lost a place.
+// givenUp returns the addresses of nodes that have lost their membership.
 func (r *round) givenUp() (clients []string) {
 	for _, n := range r.nodes {
 		if lives, err := filepath.Glob(filepath.Join(n.dir, "lost", "*")); err == nil && len(lives) > 0 {
@@ -190,8 +191,8 @@ func (r *round) givenUp() (clients []string) {
 	return clients
 }
 
-// electing reports whether a server had gone shortly before a fault, or hardly heard the others: until they have agreed
-// who goes on, no log can be written.
+// electing reports whether a server had gone shortly before a fault, or had hardly received the others' messages. Until
+// the servers have elected a leader, no log can be written.
 func (e *evidence) electing(f *fault) bool {
 	return slices.ContainsFunc(e.faults, func(o *fault) bool {
 		until := o.began.Add(12 * time.Second)
@@ -209,7 +210,7 @@ func (c *labCluster) wantRecords(e *evidence, truth *synthweb.Truth) {
 	var dirs []string
 	for _, n := range c.nodes {
 		for _, dir := range append(n.lost, n.dir) {
-			lives, err := filepath.Glob(filepath.Join(dir, "lost", "*")) // of nodes that had lost their place
+			lives, err := filepath.Glob(filepath.Join(dir, "lost", "*")) // of nodes that had lost their membership
 			if err != nil {
 				c.Error(err)
 			}
@@ -230,16 +231,16 @@ func (c *labCluster) wantRecords(e *evidence, truth *synthweb.Truth) {
 	}
 }
 
-// waitless is what kumo verify says of a URL that no visit to is known, and that does not wait.
+// waitless matches the note of kumo verify about a known URL without a visit and without a queue entry.
 var waitless = regexp.MustCompile(`^note: state/seen: (\S+): it is known, but no file here has its outcome`)
 
-// wantVerified checks that the files of each node agree. What is left out is written down by the node that its host
-// belonged to then.
+// wantVerified checks that the files of each node agree. A skipped URL is in the list of the node that owned its host
+// then.
 func (c *labCluster) wantVerified(dirs []string) {
 	c.Helper()
 	var skipped strings.Builder
 	for _, dir := range dirs {
-		data, _ := os.ReadFile(filepath.Join(dir, "skipped.jsonl")) // there may be none
+		data, _ := os.ReadFile(filepath.Join(dir, "skipped.jsonl")) // the file may not exist
 		skipped.Write(data)
 	}
 	for _, dir := range dirs {
@@ -256,7 +257,7 @@ func (c *labCluster) wantVerified(dirs []string) {
 			}
 			c.Errorf("kumo verify %s: %s", dir, line)
 		}
-		// of usage: it got not as far as to be a crawl
+		// exit code of usage: it ended before it had a crawl
 		if code := cmd.ProcessState.ExitCode(); err != nil && code != exitUsage && faults == 0 {
 			c.Errorf("kumo verify %s: %v: %s", dir, err, out)
 		}

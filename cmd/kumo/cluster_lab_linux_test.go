@@ -28,37 +28,37 @@ type labCluster struct {
 	*testing.T
 	dir      string
 	strategy string
-	flags    []string // that kumo node is given besides
-	first    int      // how many of the nodes are there from the beginning
+	flags    []string // further flags of kumo node
+	first    int      // how many of the nodes start with the crawl
 	lab      *netlab.Lab
-	nats     string // where a server is that is none of the nodes'; "": the first nodes run servers
+	nats     string // address of a server outside the nodes; "": the first nodes run servers
 	secret   string
-	desk     *netlab.Host // where commands are given
+	desk     *netlab.Host // where commands run
 	web      *synthweb.Web
 	server   *synthweb.Server
 	nodes    []*clusterNode
 	forming  time.Duration // from the start of the crawl until all nodes were members
-	began    time.Time     // when they were
+	began    time.Time     // when all nodes were members
 	ended    time.Time
 }
 
-// A clusterNode is one place for a node: a host with a disk.
+// A clusterNode is a host with a disk for one node.
 type clusterNode struct {
 	name    string
 	host    *netlab.Host
 	dir     string
 	at      string       // where it listens, as others reach it; "": at the usual port of its host
-	router  *netlab.Host // behind which it is, or nil
-	finds   []string     // flags that say how it finds the others, unless it does as all do
+	router  *netlab.Host // the router in front of it, or nil
+	finds   []string     // flags that say how it finds the others; nil: the same as for all nodes
 	lost    []string     // disks thrown away
 	mu      sync.Mutex
-	life    *netlab.Process // nil: not started, or gone for good
+	life    *netlab.Process // nil: not started, or stopped for good
 	lives   int
-	leaving bool // it was told to
+	leaving bool // it received SIGINT
 }
 
-// newLabCluster makes hosts for n nodes, of which first are there from the beginning. KUMO_TEST_KEEP is a folder for
-// what they write.
+// newLabCluster makes hosts for n nodes, of which the first ones start with the crawl. KUMO_TEST_KEEP is a folder for
+// their files.
 func newLabCluster(t *testing.T, name string, seed uint64, strategy string, first, n int) *labCluster {
 	t.Helper()
 	c := &labCluster{T: t, dir: t.TempDir(), strategy: strategy, first: first, secret: secret.New().Text(),
@@ -77,7 +77,7 @@ func newLabCluster(t *testing.T, name string, seed uint64, strategy string, firs
 	return c
 }
 
-// natsInLab runs a server at which nodes meet, on the desk.
+// natsInLab runs a NATS server for the nodes, on the desk.
 func (c *labCluster) natsInLab() {
 	c.Helper()
 	at := netip.AddrPortFrom(c.desk.Addr(), 4222)
@@ -118,8 +118,8 @@ func serveInLab(t *testing.T, lab *netlab.Lab, web *synthweb.Web) (server *synth
 	return server
 }
 
-// entrances are the addresses by which a node joins, or a command reaches the cluster (n is nil then): those of who
-// runs servers; without any, of the first nodes of all but the one that joins.
+// entrances returns the addresses by which a node joins or, if n is nil, a command reaches the cluster: those of the
+// nodes with servers or, without servers, those of the first nodes except the joining one.
 func (c *labCluster) entrances(n *clusterNode) string {
 	var all []string
 	for _, o := range c.nodes[:cmp.Or(serversWith(c.strategy), c.first)] {
@@ -155,9 +155,8 @@ func (c *labCluster) start(n *clusterNode) error {
 	return err
 }
 
-// place are the flags that say where a node listens and how it finds the others. Without a centre the first one names
-// none: nobody is there when it begins, and when it comes back it knows where they were. But if its disk is lost it has
-// to be told.
+// place returns the flags for a node's own address and for finding the others. Without servers the first node names
+// none: it starts first, and after a restart it has the addresses of the others. If its disk is lost, it needs them.
 func (c *labCluster) place(n *clusterNode) []string {
 	if c.nats != "" {
 		return []string{"--nats", c.nats}
@@ -174,7 +173,7 @@ func (c *labCluster) place(n *clusterNode) []string {
 	return append(append(listen, join...), "--no-lan", "--allow-private")
 }
 
-// reach are the flags by which commands reach the cluster.
+// reach returns the flags by which commands reach the cluster.
 func (c *labCluster) reach() []string {
 	if c.nats != "" {
 		return []string{"--nats", c.nats}
@@ -208,7 +207,7 @@ func (c *labCluster) command(most time.Duration, args ...string) (string, error)
 	return out.String(), err
 }
 
-// tell gives a command that speaks of the crawl; without it there is nothing to test.
+// tell runs a command for the crawl; if it fails, the test ends.
 func (c *labCluster) tell(verb string, args ...string) {
 	c.Helper()
 	flags := append([]string{verb, "--crawl", "lab", "--wait", "100s"}, c.reach()...)
@@ -247,7 +246,7 @@ func (c *labCluster) order(delay time.Duration, flags ...string) {
 		c.server.SeedURLs()[0]}, flags...)...)
 }
 
-// meet waits until the first nodes of a cluster without a centre know each other: one that is alone would begin at
+// meet waits until the first nodes of a cluster without servers have found each other: a node alone would begin at
 // once.
 func (c *labCluster) meet(most time.Duration) {
 	c.Helper()
@@ -256,13 +255,13 @@ func (c *labCluster) meet(most time.Duration) {
 	})
 }
 
-// A labStatus is what kumo status says.
+// A labStatus is the output of kumo status.
 type labStatus struct {
 	inspect.Cluster
 	Control any `json:"control"`
 }
 
-// control is the name of the node that is the control unit, "" where none is named.
+// control returns the name of the control unit; "" if none is named.
 func (s labStatus) control() string {
 	identity, _ := s.Control.(string)
 	name, _, _ := strings.Cut(identity, "~")
@@ -277,7 +276,7 @@ func (c *labCluster) status() (is labStatus, err error) {
 	return is, err
 }
 
-// settle waits until the first nodes are members and have what is theirs: what happens before is not what is tested.
+// settle waits until the first nodes are members and have received their hosts. The test begins after that.
 func (c *labCluster) settle(most time.Duration) {
 	c.Helper()
 	began := time.Now()
@@ -293,7 +292,7 @@ func (c *labCluster) settle(most time.Duration) {
 	c.forming = time.Since(began)
 }
 
-// until waits until the status of the first nodes is as it is to be.
+// until waits until the status of the first nodes meets a condition.
 func (c *labCluster) until(most time.Duration, otherwise string, is func(*labStatus) bool) {
 	c.Helper()
 	for began := time.Now(); time.Since(began) < most; time.Sleep(time.Second) {
@@ -306,8 +305,8 @@ func (c *labCluster) until(most time.Duration, otherwise string, is func(*labSta
 	c.FailNow()
 }
 
-// lookAfter returns the nodes that run, and complains of those that have failed. The first that ends because the crawl
-// is done tells when it was.
+// lookAfter returns the running nodes, and reports those that have failed. The first node that ends because the crawl
+// is done sets the time of the end.
 func (c *labCluster) lookAfter() (running []*clusterNode) {
 	for _, n := range c.nodes {
 		n.mu.Lock()
@@ -330,7 +329,7 @@ func (c *labCluster) lookAfter() (running []*clusterNode) {
 	return running
 }
 
-// stop ends what has not ended by itself.
+// stop ends the remaining processes.
 func (c *labCluster) stop(done bool) {
 	c.Helper()
 	if !done {
@@ -340,12 +339,12 @@ func (c *labCluster) stop(done bool) {
 		if n.life == nil {
 			continue
 		}
-		_ = n.life.Signal(syscall.SIGKILL) // where it has not ended
+		_ = n.life.Signal(syscall.SIGKILL) // if it has not ended
 		<-n.life.Done()
 	}
 }
 
-// why says what is known of a crawl that came to no end.
+// why logs the known state of a crawl that did not end.
 func (c *labCluster) why() {
 	c.Helper()
 	all, err := c.command(10*time.Second, append([]string{"status", "--crawl", "lab", "--json"}, c.reach()...)...)
@@ -359,7 +358,7 @@ func (c *labCluster) why() {
 	}
 }
 
-// keep writes down what the server saw, where files are kept.
+// keep writes the server's log to the kept files.
 func (c *labCluster) keep(e *evidence) {
 	if os.Getenv("KUMO_TEST_KEEP") == "" {
 		return
@@ -374,7 +373,7 @@ func (c *labCluster) keep(e *evidence) {
 	}
 }
 
-// end ends a node's process without warning.
+// end kills a node's process.
 func (n *clusterNode) end() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -382,7 +381,7 @@ func (n *clusterNode) end() error {
 	if p == nil {
 		return fmt.Errorf("%s does not run", n.name)
 	}
-	n.life = nil // its end is no surprise
+	n.life = nil // its end is expected
 	if err := p.Signal(syscall.SIGKILL); err != nil {
 		return err
 	}
@@ -390,5 +389,5 @@ func (n *clusterNode) end() error {
 	return nil
 }
 
-// strategyOf is the strategy that an environment variable names.
+// strategyOf returns the strategy named by an environment variable.
 func strategyOf(variable, otherwise string) string { return cmp.Or(os.Getenv(variable), otherwise) }

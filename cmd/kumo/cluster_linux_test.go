@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// TestCluster has five nodes, each on a host of its own, crawl a synthetic web while they are killed, paused, cut off,
-// replaced, leave and join, and lose what they say to each other: KUMO_TEST_ROUNDS times (none unless it is set), with
-// seeds from KUMO_TEST_SEED on. Of three rounds with seeds in a row, the first divisible by three, each kind of fault
-// comes once or more. Nothing may be missing, hosts are asked by one node at a time, and what all nodes have written
-// down is what the server saw. KUMO_TEST_STRATEGY is the strategy, KUMO_TEST_KEEP a folder for what the nodes wrote.
-// With mesh no node runs a server, so each fault may hit any node; and while the nodes do not all see each other, a
-// host may be asked by two.
+// TestCluster runs five nodes, each on a host of its own, that crawl a synthetic web. Meanwhile nodes are killed,
+// paused, cut off and replaced, leave and join, and lose messages. It runs KUMO_TEST_ROUNDS times (none unless it is
+// set), with seeds from KUMO_TEST_SEED on. In three rounds with consecutive seeds, the first divisible by three, each
+// kind of fault occurs at least once. No page may be missing, one node at a time contacts a host, and the records of
+// all nodes match the server's log. KUMO_TEST_STRATEGY is the strategy, KUMO_TEST_KEEP a folder for the nodes' files.
+// With mesh no node runs a server, so each fault may hit any node. While the nodes do not all see each other, two may
+// contact the same host.
 func TestCluster(t *testing.T) {
 	rounds := number("KUMO_TEST_ROUNDS", 0)
 	if rounds == 0 {
@@ -35,40 +35,40 @@ func TestCluster(t *testing.T) {
 	t.Logf("%d rounds from seed %d:\n%s", rounds, seed, sum)
 }
 
-// A kind is something that happens to a node, or to the cluster.
+// A kind is a kind of fault, of a node or of the cluster.
 type kind string
 
 const (
-	kill      kind = "kill"      // SIGKILL; it is started again, before its lease has ended or after
+	kill      kind = "kill"      // SIGKILL; it is restarted before its lease expires, or after
 	pause     kind = "pause"     // SIGSTOP for longer than a lease
 	partition kind = "partition" // it reaches the web, but no other node
-	join      kind = "join"      // a new node comes
+	join      kind = "join"      // a new node starts
 	leave     kind = "leave"     // SIGINT
-	replace   kind = "replace"   // SIGKILL and its disk thrown away; a new node of that name begins
-	loss      kind = "loss"      // of the packets between nodes, all of them, many are lost
-	control   kind = "control"   // SIGKILL of the control unit, one of the servers; where the strategy has none, nothing
+	replace   kind = "replace"   // SIGKILL, and its disk is lost; a new node of that name starts
+	loss      kind = "loss"      // many packets between all nodes are lost
+	control   kind = "control"   // SIGKILL of the control unit, one of the servers; nothing if the strategy has none
 )
 
 var kinds = []kind{kill, pause, partition, join, leave, replace, loss, control}
 
-// A fault is one of them at a time.
+// A fault is one fault at a time.
 type fault struct {
 	kind    kind
-	node    int           // index of the node; -1: of none, or not known yet
-	with    int           // of another that is cut off together with it, or -1
+	node    int           // index of the node; -1: none, or not known yet
+	with    int           // index of another node that is cut off together with it, or -1
 	after   time.Duration // from the start of the crawl
 	lasts   time.Duration
 	began   time.Time // zero if the crawl was over before
-	back    time.Time // when it was undone
-	clients []string  // addresses of the nodes that lose their place by it, or may
+	back    time.Time // when it ended
+	clients []string  // addresses of the nodes that lose their membership by it, or may
 }
 
 const (
 	clusterNodes   = 5
-	clusterServers = 3 // the first of them run servers, where there are any; two must be there
+	clusterServers = 3 // the first nodes run servers, if any; two must be up
 )
 
-// serversWith is how many nodes run servers.
+// serversWith returns how many nodes run servers.
 func serversWith(strategy string) int {
 	if strategy == "mesh" {
 		return 0
@@ -76,8 +76,8 @@ func serversWith(strategy string) int {
 	return clusterServers
 }
 
-// planFaults is which faults come in the round of a seed, where so many nodes run servers. At most one of them is of a
-// server.
+// planFaults returns the faults of the round with a seed, with a number of nodes that run servers. At most one fault
+// hits a server.
 func planFaults(seed uint64, servers int) (faults []*fault) {
 	kinds := kinds
 	if servers == 0 {
@@ -98,11 +98,11 @@ func planFaults(seed uint64, servers int) (faults []*fault) {
 		at += seconds(dice, 3, 20)
 	}
 	cast(faults, dice, servers)
-	// everybody has had his share
+	// every node has had a fault
 	return slices.DeleteFunc(faults, func(f *fault) bool { return f.node < 0 && f.kind != loss && f.kind != control })
 }
 
-// cast chooses the nodes. Who is to leave is chosen first: it cannot be a server.
+// cast chooses the nodes. The leaving node is chosen first: it cannot run a server.
 func cast(faults []*fault, dice *rand.Rand, servers int) {
 	victims, joined := dice.Perm(clusterNodes), 0
 	served := slices.ContainsFunc(faults, func(f *fault) bool { return f.kind == control })
@@ -124,7 +124,7 @@ func cast(faults []*fault, dice *rand.Rand, servers int) {
 		f.node = victims[i]
 		served = served || f.node < servers
 		victims = slices.Delete(victims, i, i+1)
-		// two together: without servers, or with two, so that they are the ones who go on
+		// cut off two together: without servers, or with two of them, so that this side continues
 		if f.kind == partition && dice.IntN(2) == 0 {
 			f.with = slices.IndexFunc(victims, func(v int) bool { return (v < servers) == (f.node < servers) })
 			if f.with >= 0 {
@@ -141,7 +141,7 @@ func turn(f *fault) int {
 	return 1
 }
 
-// lengthOf is how long a fault lasts: a lease, of 14 seconds, ends in the meantime, or not.
+// lengthOf returns the duration of a fault. A lease lasts 14 seconds, and expires in the meantime or not.
 func lengthOf(dice *rand.Rand, k kind) time.Duration {
 	switch k {
 	case pause:
@@ -181,13 +181,14 @@ func (f *fault) String() string {
 	return s
 }
 
-// Tallies are what came of faults, by kind.
+// tallies are the effects of faults, by kind.
 type tallies map[kind]*tally
 
 type tally struct {
 	runs, lost, twice, slips, violations int
-	stall                                time.Duration // the longest in which no request came at all
-	taken                                time.Duration // the longest until somebody went on with a host of the node's
+	stall                                time.Duration // the longest time without any request
+	// the longest time until another node took over a host of the node
+	taken time.Duration
 }
 
 func (t tallies) of(k kind) *tally {

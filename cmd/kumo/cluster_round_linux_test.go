@@ -18,7 +18,7 @@ const (
 	clusterHosts = 40
 	clusterPages = 120 // of a host: the time that a crawl takes without faults follows
 	roundMost    = 3 * time.Minute
-	// without a centre, who comes back when nobody is left waits so much longer for nodes that could lose what it finds
+	// extra time without servers: a node that returns when no other is left waits for absent nodes before it continues
 	absentMost = time.Minute
 )
 
@@ -30,7 +30,7 @@ type round struct {
 	network string // in words
 	paths   map[[2]*netlab.Host]netlab.Path
 	faults  []*fault
-	trouble chan error // of faults that could not be carried out
+	trouble chan error // errors of faults that could not be carried out
 }
 
 func newRound(t *testing.T, seed uint64) *round {
@@ -52,9 +52,10 @@ func newRound(t *testing.T, seed uint64) *round {
 	return r
 }
 
-// affect notes which nodes lose their place by a fault, or may.
+// affect records which nodes lose their membership by a fault, or may.
 func (r *round) affect(f *fault) {
-	others := f.with >= 0 && f.with < serversWith(r.strategy) // most servers are cut off, so it is the others who are
+	// most servers are cut off, so the others lose their membership
+	others := f.with >= 0 && f.with < serversWith(r.strategy)
 	for i, n := range r.nodes {
 		if f.kind == loss || (i == f.node || i == f.with) != others {
 			f.clients = append(f.clients, n.host.Addr().String())
@@ -62,8 +63,8 @@ func (r *round) affect(f *fault) {
 	}
 }
 
-// connect makes the network between the nodes what the seed says: close to each other, or some way apart over lines
-// that lose packets now and then.
+// connect sets up the network between the nodes by the seed: close to each other, or at a distance over lines that lose
+// some packets.
 func (r *round) connect() {
 	bits := pick(r.dice, 50, 100, 1000) * 1_000_000
 	far := r.dice.IntN(2) == 0
@@ -88,7 +89,7 @@ func (r *round) connect() {
 	}
 }
 
-// crawl lets the nodes crawl, and the faults happen.
+// crawl runs the crawl and its faults.
 func (r *round) crawl() {
 	r.Helper()
 	r.begin(clusterDelay)
@@ -103,12 +104,12 @@ func (r *round) crawl() {
 	close(over)
 	faults.Wait()
 	if done && r.strategy == "mesh" {
-		done = r.await() // those who come back when nobody is left end by themselves, too
+		done = r.await() // nodes that returned when no other was left end by themselves, too
 	}
 	r.stop(done)
 }
 
-// await waits until the crawl is done, or for as long as it may take.
+// await waits until the crawl is done, or until its time is over.
 func (r *round) await() (done bool) {
 	limit := roundMost
 	if r.strategy == "mesh" {
@@ -140,8 +141,8 @@ func (r *round) await() (done bool) {
 
 const straggling = 20 * time.Second // how long after the others a node may end
 
-// allHarmed reports whether only nodes run that were paused or cut off, or whose words may have been lost for too long.
-// Once the others are gone nobody can tell those that the crawl is done.
+// allHarmed reports whether all running nodes were paused or cut off, or may have lost messages for too long. Once the
+// others have ended, nobody can report to them that the crawl is done.
 func (r *round) allHarmed(running []*clusterNode) bool {
 	for _, n := range running {
 		if !slices.ContainsFunc(r.faults, func(f *fault) bool {

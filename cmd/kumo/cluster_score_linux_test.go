@@ -16,8 +16,8 @@ import (
 	"kumo/internal/lab/synthweb"
 )
 
-// crawlsInLab has as many crawls as there are folders, which know nothing of each other, crawl a small web at the same
-// time, and returns what its server saw. Who has made a request stands still until all have.
+// crawlsInLab runs a crawl for each folder. The crawls are independent, and crawl a small web at the same time. It
+// returns the server's log. A crawl that has made a request pauses until all have.
 func crawlsInLab(t *testing.T, dirs ...string) (e *evidence, web *synthweb.Web, server *synthweb.Server) {
 	t.Helper()
 	lab := netlab.ForTest(t, 1)
@@ -58,7 +58,7 @@ func crawlsInLab(t *testing.T, dirs ...string) (e *evidence, web *synthweb.Web, 
 	return &evidence{log: server.Log(), delay: 50 * time.Millisecond}, web, server
 }
 
-// TestScoreOfOneCrawl has nothing to complain of, until a record is lost, and one is too many.
+// TestScoreOfOneCrawl: a crawl passes the checks, until a record is missing or one is extra.
 func TestScoreOfOneCrawl(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a")
 	e, web, server := crawlsInLab(t, dir)
@@ -86,7 +86,7 @@ func TestScoreOfOneCrawl(t *testing.T) {
 	}
 }
 
-// TestScoreOfTwoCrawls has two crawls on the same hosts, which is what must not be.
+// TestScoreOfTwoCrawls runs two crawls on the same hosts. The checks must find it.
 func TestScoreOfTwoCrawls(t *testing.T) {
 	dir := t.TempDir()
 	e, _, _ := crawlsInLab(t, filepath.Join(dir, "a"), filepath.Join(dir, "b"))
@@ -100,7 +100,7 @@ func TestScoreOfTwoCrawls(t *testing.T) {
 	if n := len(e.causes()[""]); n < 60 {
 		t.Errorf("%d pages are seen to have been fetched twice", n)
 	}
-	// The same after a pause of one of them is its slip at first.
+	// The same after a pause of one crawl counts as its slip at first.
 	a, b := e.log[0].Client.String(), violations[0].Request.At
 	e.faults = []*fault{{kind: pause, clients: []string{a}, began: b.Add(-time.Second), back: b.Add(-time.Millisecond)}}
 	slips, rest := e.meetings()
@@ -138,7 +138,7 @@ func TestStraysAndSilence(t *testing.T) {
 	if got := e.held(f); got != 1 {
 		t.Errorf("held %d", got)
 	}
-	// What is fetched again is put down to the fault of who had it first.
+	// A repeated page is blamed on the fault of the node that fetched it first.
 	e.log = append(e.log, synthweb.Request{Host: "h", Client: netip.MustParseAddr("10.77.0.2"),
 		At: zero.Add(10 * time.Second), End: zero.Add(10 * time.Second),
 		Target: log[1].Target, Status: 200, Whole: true})

@@ -11,7 +11,7 @@ import (
 	"kumo/internal/base/settings"
 )
 
-// What kumo start was told arrives at a node, beside what the node was told itself.
+// Settings of kumo start reach a node, in addition to the node's own.
 func TestSettingsTravel(t *testing.T) {
 	o := &options{}
 	flags := crawlFlags(o)

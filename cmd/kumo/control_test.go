@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The command that is printed reaches the cluster as the one did that printed it.
+// A printed command reaches the same cluster as the command that printed it.
 func TestWhatIsPrintedHasTheSecret(t *testing.T) {
 	var out strings.Builder
 	c := &clusterFlags{crawl: "commons", join: []string{"127.0.0.81:7270"}, secretFile: "sm"}

@@ -24,5 +24,5 @@ func TestIdleOnce(t *testing.T) {
 	if idle != 2 || visited != 1 {
 		t.Errorf("told %d times after %d visits, want twice after one", idle, visited)
 	}
-	dedupIdle(crawl.Listener{}).Visited(&page.Record{}) // nobody wants to know
+	dedupIdle(crawl.Listener{}).Visited(&page.Record{}) // a Listener without functions
 }

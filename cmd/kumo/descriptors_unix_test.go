@@ -15,8 +15,8 @@ import (
 	"kumo/internal/lab/synthweb"
 )
 
-// TestFewDescriptors crawls in processes that may have few files open, with a state that is in many: nothing may be
-// missing, and no host may be given up.
+// TestFewDescriptors crawls in processes with a low limit of open files, and with a state in many files. No page may be
+// missing, and no host may be abandoned.
 func TestFewDescriptors(t *testing.T) {
 	for _, limit := range []int{64, 100} {
 		t.Run(fmt.Sprint(limit), func(t *testing.T) {
@@ -60,7 +60,7 @@ func TestTooFewDescriptorsAreSaid(t *testing.T) {
 	}
 }
 
-// limited runs kumo with a limit of open files, and returns what it says.
+// limited runs kumo with a limit of open files, and returns its output.
 func limited(t *testing.T, limit, want int, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("sh", append([]string{"-c", fmt.Sprintf(`ulimit -n %d && exec "$@"`, limit), "sh", kumoProgram(t)},

@@ -14,8 +14,8 @@ import (
 	"kumo/internal/lab/testmain"
 )
 
-// TestExportIsKilled: an export that is killed at any moment leaves whole files alone, and the same command goes on to
-// what it would have made.
+// TestExportIsKilled: an export that is killed at any moment leaves complete files alone, and the same command finishes
+// with the same result.
 func TestExportIsKilled(t *testing.T) {
 	testmain.Slow(t)
 	if testing.Short() {
@@ -63,7 +63,7 @@ func TestExportIsKilled(t *testing.T) {
 	}
 }
 
-// exported is the files of an export, by name.
+// exported returns the files of an export, by name.
 func exported(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}

@@ -25,27 +25,27 @@ import (
 
 const (
 	failOverDelay = time.Second // between requests to a host
-	// webs to begin with, which know nothing of each other, so that each node comes to own hosts
+	// separate webs to begin with, so that each node comes to own hosts
 	failOverSites = 10
-	// of a web; each is a seed by itself, taken in by a node that its hash names: one dead node has hardly all
+	// of a web; each is a seed, admitted by the node that its hash names: hardly all by the dead node
 	failOverHosts = 3
-	// of a host to begin with, a kill, which takes longer, with all that belongs to it; and some more
+	// of a host to begin with, per kill, besides 40 more: a kill with its recovery takes longer than their fetching
 	failOverPages  = 8
-	failOverFresh  = 20 // of a host that comes when the control unit is away
+	failOverFresh  = 20 // of a host that is added while there is no control unit
 	failOverPoll   = 200 * time.Millisecond
-	failOverMost   = time.Minute      // that is waited for a new control unit
-	failOverMedian = 10 * time.Second // until a node leads
-	failOverLimit  = 20 * time.Second // likewise, the greatest: a leader among the servers may have to be found before
-	// until a new host is fetched: a node that is dead may be asked about it until it is given up
+	failOverMost   = time.Minute      // maximum wait for a new control unit
+	failOverMedian = 10 * time.Second // limit of the median time until a node leads
+	failOverLimit  = 20 * time.Second // limit of each: the servers may have to elect a leader before
+	// until a new host is fetched: requests may go to a dead node until it is declared dead
 	failOverGrant = 30 * time.Second
-	// without a request from anybody, while others than the killed node have something to fetch
+	// without any request, while other nodes than the killed one have URLs to fetch
 	failOverQuiet = 5 * time.Second
 )
 
-// TestFailOver kills the control unit of a cluster of five processes KUMO_TEST_KILLS times (none unless it is set),
-// each time starts it again in its folder, and says how long it took until another one led, until a third one believed
-// it, and until a host was fetched that was met after the kill. The first three by name may be control units; two of
-// them run servers, and one does not. KUMO_TEST_KEEP is a folder for what the nodes wrote.
+// TestFailOver kills the control unit of a cluster of five processes KUMO_TEST_KILLS times (none unless it is set), and
+// each time restarts it in its folder. It logs how long it took until another node led, until a third node had its
+// name, and until a host found after the kill was fetched. The first three by name may be control units; two of them
+// run servers, and one does not. KUMO_TEST_KEEP is a folder for the nodes' files.
 func TestFailOver(t *testing.T) {
 	kills := number("KUMO_TEST_KILLS", 0)
 	if kills == 0 {
@@ -77,21 +77,22 @@ type site struct {
 	web *synthweb.Web
 }
 
-// A killing is one kill of the control unit. Times are from the kill on; zero: it did not come to that.
+// A killing is one kill of the control unit. Times count from the kill; zero: it did not happen.
 type killing struct {
-	at       time.Time
-	victim   string
-	server   bool // it ran one
-	next     string
-	leads    time.Duration // until another said that it leads
-	believed time.Duration // until a third one said so: those that have nothing to ask the control unit learn of it later
+	at     time.Time
+	victim string
+	server bool // whether it ran a server
+	next   string
+	leads  time.Duration // until another node reported itself as the leader
+	// until a third node reported the new leader: nodes without requests to the control unit learn of it later
+	believed time.Duration
 	added    time.Duration // until the first new seed was accepted
 	granted  time.Duration // until a new host saw a request
-	waiting  int           // the least number of URLs that waited at the others
-	// the longest without a request, until it was started again; 0 if the others had nothing to fetch
+	waiting  int           // the lowest number of pending URLs of the other nodes
+	// the longest time without a request, until the restart; 0 if the other nodes had no URLs to fetch
 	silent  time.Duration
-	back    time.Time     // when the killed one was started again
-	settled time.Duration // until all was as before
+	back    time.Time     // when the killed node was restarted
+	settled time.Duration // until the cluster was complete again
 }
 
 func newFailOver(t *testing.T, seed uint64, kills int) *failOver {
@@ -108,7 +109,7 @@ func newFailOver(t *testing.T, seed uint64, kills int) *failOver {
 	t.Cleanup(func() { said.Close() })
 	f.Demo = clusterdemo.Demo{Secret: secret.New(), Settings: clusterdemo.Settings{Nodes: clusterNodes, Strategy: "hub",
 		Out: dir, Delay: failOverDelay, W: said}}
-	for i := range clusterServers { // no port that a connection to somebody else may have got meanwhile
+	for i := range clusterServers { // not a port that another connection may have been given meanwhile
 		f.Servers = append(f.Servers, fmt.Sprintf("127.%d.%d.%d:7070", 100+os.Getpid()%100, os.Getpid()/100%250, i+1))
 	}
 	for range failOverSites {
@@ -133,7 +134,7 @@ func (f *failOver) serve(pages int) *site {
 	return s
 }
 
-// startNode starts the process of a node, again if it has been there.
+// startNode starts or restarts the process of a node.
 func (f *failOver) startNode(i int) {
 	name := fmt.Sprintf("n%d", i+1)
 	args := []string{"node", "--crawl", clusterdemo.Crawl, "--name", name, "--out", filepath.Join(f.Out, name), "--strategy",
@@ -170,7 +171,7 @@ func (f *failOver) startNode(i int) {
 // serves reports whether a node runs a server: not the second, which may be the control unit.
 func serves(i int) bool { return i%2 == 0 }
 
-// form has the nodes become a cluster that crawls.
+// form starts the nodes as a cluster, and the crawl.
 func (f *failOver) form() {
 	for i := range clusterNodes {
 		f.startNode(i)
@@ -194,7 +195,7 @@ func (f *failOver) form() {
 	f.settle(time.Now())
 }
 
-// add adds each host of a web as a seed, and calls first when one was accepted.
+// add adds each host of a web as a seed, and calls first when the first one was accepted.
 func (f *failOver) add(ctx context.Context, s *site, first func()) {
 	for i := range s.web.Len() {
 		seed := s.web.URL(synthweb.Ref{Host: uint32(i)}, s.Port())
@@ -217,8 +218,8 @@ func (f *failOver) add(ctx context.Context, s *site, first func()) {
 	}
 }
 
-// settle waits until all nodes have told since a time that they are members and have what is theirs, and one that it is
-// the control unit.
+// settle waits until all nodes have reported since a given time that they are members and have received their hosts,
+// and one node that it is the control unit.
 func (f *failOver) settle(since time.Time) {
 	f.Helper()
 	late := fmt.Errorf("no settled cluster of %d nodes after %v", clusterNodes, 2*failOverMost)
@@ -235,7 +236,7 @@ func (f *failOver) settle(since time.Time) {
 	}
 }
 
-// fail ends the test, and says what is known.
+// fail ends the test, and logs the state of the cluster.
 func (f *failOver) fail(err error) {
 	f.Helper()
 	f.Error(err)
@@ -246,7 +247,7 @@ func (f *failOver) fail(err error) {
 	f.FailNow()
 }
 
-// killControl kills the control unit, and starts it again when another one has taken its place.
+// killControl kills the control unit, and restarts it when another node has taken over.
 func (f *failOver) killControl() {
 	victim := slices.IndexFunc(f.Procs, func(p *clusterdemo.Node) bool { return p.Name == f.Control })
 	if victim < 0 {
@@ -272,7 +273,7 @@ func (f *failOver) killControl() {
 	f.Logf("%v", k)
 }
 
-// watch waits until another node is the control unit, as others believe, too, and a new host is granted.
+// watch waits until another node is the control unit and the others have its name, and until a new host is assigned.
 func (f *failOver) watch(ctx context.Context, k *killing, fresh *site) {
 	poll := time.NewTicker(failOverPoll)
 	defer poll.Stop()
@@ -290,14 +291,14 @@ func (f *failOver) watch(ctx context.Context, k *killing, fresh *site) {
 			k.see(time.Since(k.at), all)
 		}
 	}
-	if log := fresh.Log(); len(log) > 0 { // it is there when it is answered
+	if log := fresh.Log(); len(log) > 0 { // the log has a request once it is answered
 		k.granted = log[0].At.Sub(k.at)
 	} else {
 		k.granted = time.Since(k.at)
 	}
 }
 
-// see takes in what the others say at a time.
+// see evaluates the statuses of the other nodes at a time.
 func (k *killing) see(at time.Duration, all []node.Status) {
 	said, waiting := map[string]int{}, 0
 	for i := range all {
@@ -317,7 +318,7 @@ func (k *killing) see(at time.Duration, all []node.Status) {
 	}
 }
 
-// finish lets the crawl come to its end, and its processes.
+// finish lets the crawl and its processes end.
 func (f *failOver) finish() {
 	ctx, cancel := context.WithTimeoutCause(f.Context(), 10*failOverMost, fmt.Errorf("the crawl has no end after %v",
 		10*failOverMost))

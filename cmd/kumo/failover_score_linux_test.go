@@ -11,7 +11,7 @@ import (
 	"kumo/internal/lab/synthweb"
 )
 
-// judge says what was measured, and checks it and what the servers of all webs saw.
+// judge logs the measurements, and checks them and the logs of all web servers.
 func (f *failOver) judge() {
 	var log synthweb.Log
 	var truth, covered, twice int
@@ -66,10 +66,10 @@ func (k *killing) untilGranted() time.Duration  { return k.granted }
 func (k *killing) silence() time.Duration       { return k.silent }
 func (k *killing) untilSettled() time.Duration  { return k.settled }
 
-// A spread is how durations are spread.
+// A spread is the distribution of durations.
 type spread struct {
 	n                  int
-	median, tail, most time.Duration // tail: nine tenths are not longer
+	median, tail, most time.Duration // tail: the 90th percentile
 }
 
 func (s spread) String() string {
@@ -79,8 +79,7 @@ func (s spread) String() string {
 	return fmt.Sprintf("%.1f / %.1f / %.1f", s.median.Seconds(), s.tail.Seconds(), s.most.Seconds())
 }
 
-// measured is how what was measured is spread, of those kills that are meant; where it did not come to that it is left
-// out.
+// measured returns the distribution of a time over the selected kills, without those where the event did not happen.
 func (f *failOver) measured(of func(*killing) bool, what func(*killing) time.Duration) spread {
 	var all []time.Duration
 	for _, k := range f.killings {
@@ -95,7 +94,7 @@ func (f *failOver) measured(of func(*killing) bool, what func(*killing) time.Dur
 	return spread{len(all), all[(len(all)-1)/2], all[(len(all)*9+9)/10-1], all[len(all)-1]}
 }
 
-// table is what was measured, in seconds.
+// table returns the measurements, in seconds.
 func (f *failOver) table() string {
 	kinds := []struct {
 		name string

@@ -9,7 +9,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// What stories do to files.
+// Commands of stories that change files.
 
 // cutCmd takes bytes off a file's end.
 func cutCmd(ts *testscript.TestScript, _ bool, args []string) {

@@ -28,7 +28,8 @@ func flagError(cmd *cobra.Command, err error) error {
 	return &usage{err}
 }
 
-// clarifyFlagError replaces pflag's message for an invalid number or bool by one that states the expected value.
+// clarifyFlagError replaces pflag's message for an invalid number or bool with a message that states the expected
+// value.
 func clarifyFlagError(err error) error {
 	invalid, is := errors.AsType[*pflag.InvalidValueError](err)
 	number, of := errors.AsType[*strconv.NumError](err)

@@ -8,7 +8,7 @@ import (
 	"kumo/internal/app/inspect"
 )
 
-// Status has the forecast of the node that takes longest, and notes of those that stand still.
+// kumo status prints the forecast of the slowest node, and notes about stalled nodes.
 func TestStatusHasForecastAndStalls(t *testing.T) {
 	c := &inspect.Cluster{State: "running", Nodes: []inspect.Node{
 		{Name: "a", Is: inspect.NodeMember, EndsIn: 60, Growth: -2, Forecast: "at least 1 min: x",
@@ -31,7 +31,7 @@ func TestStatusHasForecastAndStalls(t *testing.T) {
 	}
 }
 
-// What is no terminal, or a dumb one, is not drawn on.
+// Without a terminal, or with a dumb one, nothing is drawn.
 func TestDraws(t *testing.T) {
 	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {

@@ -27,7 +27,7 @@ func addressesCmd(ts *testscript.TestScript, _ bool, names []string) {
 	}
 }
 
-// natsCmd runs a NATS that is nobody's node.
+// natsCmd runs a NATS server that belongs to no node.
 func natsCmd(ts *testscript.TestScript, _ bool, args []string) {
 	s, err := newNATS("127.0.0.1", server.RANDOM_PORT, ts.MkAbs("nats"))
 	ts.Check(err)
@@ -60,12 +60,12 @@ func runNATS() {
 	os.Exit(1)
 }
 
-// foreignCmd writes into the registry of the crawl CRAWL, of which a server is at JOIN, what no kumo of this version
-// and machine would:
+// foreignCmd writes entries into the registry of the crawl CRAWL, which has a server at JOIN, that no kumo of this
+// version and machine would write:
 //
-//	foreign JOIN CRAWL table LAYOUT         a cluster that works otherwise
+//	foreign JOIN CRAWL table LAYOUT         a cluster with another layout
 //	foreign JOIN CRAWL lease NAME SECONDS   a node whose clock is ahead
-//	foreign JOIN CRAWL settings KEY VALUE   a crawl that was started with a setting that this kumo does not know
+//	foreign JOIN CRAWL settings KEY VALUE   a crawl that was started with an unknown setting
 func foreignCmd(ts *testscript.TestScript, _ bool, args []string) {
 	ctx, cancel := context.WithTimeout(contextOf(ts), 20*time.Second)
 	defer cancel()

@@ -28,7 +28,7 @@ func contextOf(ts *testscript.TestScript) context.Context {
 	return ctx
 }
 
-// kumoProgram is this test binary under the name by which it is the command.
+// kumoProgram returns the path of this test binary under the name with which it runs as the command.
 func kumoProgram(t testing.TB) string {
 	t.Helper()
 	path, err := exec.LookPath("kumo")

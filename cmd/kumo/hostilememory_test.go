@@ -16,14 +16,14 @@ import (
 	"kumo/internal/lab/testmain"
 )
 
-// A siege is a crawl of a hostile web by the program itself, and what it took.
+// A siege is a crawl of a hostile web by the program itself, with its measurements.
 type siege struct {
 	peak  int64 // MB
 	small int64 // pages that the well-behaved hosts have served
 	took  time.Duration
 }
 
-// besiege crawls a web for so long and measures the process. KUMO_TEST_BINARY names another program than this one.
+// besiege crawls a web for a time span and measures the process. KUMO_TEST_BINARY names another program to use.
 func besiege(t *testing.T, web *hostileWeb, memory string, hosts int, span time.Duration, flags ...string) siege {
 	t.Helper()
 	dir := t.TempDir()
@@ -61,16 +61,16 @@ func besiege(t *testing.T, web *hostileWeb, memory string, hosts int, span time.
 	return s
 }
 
-// bound is what a process may take at most, in MB, with so much --memory.
+// bound returns the most memory that a process with this --memory may use, in MB.
 func bound(memory int64) int64 { return memory*5/4 + 150 }
 
-// hungryRules take all that they can of any page.
+// hungryRules extract as much as possible of any page.
 const hungryRules = `- {name: all, url: ., each: {xpath: //*}, fields: {text: ":scope > *", all: {css: "*", list: true, html: true}}}
 - {name: page, url: ., fields: {a: {css: a, attr: href, type: url, list: true}, deep: "div div div div div", x: {xpath: "//b//a"}}}
 `
 
-// TestSiege lets hosts that are made to hurt hold all that they can get of a crawl with little memory: it keeps to its
-// bound, and well-behaved hosts are served meanwhile. TestSieges is the long form.
+// TestSiege crawls hosts made to use as much memory of the crawler as possible, with little memory. The process stays
+// within its bound, and continues to fetch from well-behaved hosts. TestSieges is the long form.
 func TestSiege(t *testing.T) {
 	testmain.Slow(t)
 	const memory, hosts, calm = 64, 4, 20
@@ -85,7 +85,7 @@ func TestSiege(t *testing.T) {
 	if err := os.WriteFile(rules, []byte(hungryRules), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for range 5 { // a machine that is busy with other things takes its time
+	for range 5 { // a busy machine needs longer
 		judge(t, besiege(t, web, "64MB", 100, 6*time.Second, "--text", "--fields", rules), memory)
 		if fleet.small.Load() >= wanted {
 			break

@@ -26,20 +26,20 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// A hostileWeb is hosts on addresses of their own (of 127.0.0.0/8), each of which answers every request in one way,
-// made to take as much of a crawler's memory as can be had.
+// A hostileWeb is a set of hosts on addresses of their own (of 127.0.0.0/8). Each answers every request in one way,
+// made to use as much of a crawler's memory as possible.
 type hostileWeb struct {
 	seeds []string
-	small atomic.Int64 // pages that the well-behaved hosts among them have served
+	small atomic.Int64 // pages that the well-behaved hosts have served
 	asked sync.Map     // attack → *atomic.Int64, answers begun
 }
 
-// An attack answers one request. What it writes after the crawler has hung up is lost.
+// An attack answers one request. Writes after the crawler has hung up are lost.
 type attack struct {
 	name   string
 	slow   bool                               // its first answer takes long to make
 	robots func(w *bufio.Writer)              // nil: there is none
-	answer func(w *bufio.Writer, path string) // the connection ends with it, and it may wait
+	answer func(w *bufio.Writer, path string) // the connection ends when it returns; it may block
 }
 
 const attackSize = 30 << 20 // bytes of body, just below the default of --max-body
@@ -107,7 +107,7 @@ func bomb(coding, head, piece string, size int) func(*bufio.Writer, string) {
 	}
 }
 
-// stalled sends a body in chunks, all but its end, and waits until the crawler hangs up.
+// stalled sends a body in chunks without its end, and waits until the crawler hangs up.
 func stalled(size int) func(*bufio.Writer, string) {
 	return func(w *bufio.Writer, _ string) {
 		_, _ = w.WriteString("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n")
@@ -118,7 +118,7 @@ func stalled(size int) func(*bufio.Writer, string) {
 	}
 }
 
-// fields sends a head that is as long as may be, of fields as short as may be.
+// manyFields sends a header as long as allowed, of fields as short as possible.
 func manyFields(w *bufio.Writer, _ string) {
 	_, _ = w.WriteString("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n")
 	repeat(w, "x%d:\r\n", 250<<10)
@@ -134,7 +134,7 @@ func longField(w *bufio.Writer, _ string) {
 	time.Sleep(time.Minute)
 }
 
-// hops redirects for ever, with a large body each time.
+// hops redirects forever, with a large body each time.
 func hops(w *bufio.Writer, path string) {
 	fmt.Fprintf(w, "HTTP/1.1 302 Found\r\nContent-Type: text/html\r\nLocation: %sx\r\n\r\n", path)
 	repeat(w, "x", attackSize)
@@ -219,7 +219,7 @@ func attackNamed(t testing.TB, names ...string) (found []attack) {
 	return found
 }
 
-// smallPage is what a well-behaved host answers: 20 KB and a link onwards.
+// smallPage is the response of a well-behaved host: 20 KB and a link to the next page.
 var smallPage = attack{name: "small", answer: func(w *bufio.Writer, path string) {
 	body := fmt.Sprintf("<title>small</title><a href='%sx'>next</a>%s", path,
 		strings.Repeat("<p>"+strings.Repeat("Some words of a page. ", 90), 10))
@@ -229,9 +229,9 @@ var smallPage = attack{name: "small", answer: func(w *bufio.Writer, path string)
 	fmt.Fprintf(w, "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 }}
 
-var nets atomic.Int64 // of 127.0.0.0/8 that tests have used
+var nets atomic.Int64 // networks of 127.0.0.0/8 used by tests
 
-// serveHostile serves each attack on as many hosts.
+// serveHostile serves each attack on this many hosts.
 func serveHostile(t testing.TB, hosts int, secure bool, each ...attack) *hostileWeb {
 	web := &hostileWeb{}
 	for i := range each {
@@ -271,7 +271,7 @@ func serveHostile(t testing.TB, hosts int, secure bool, each ...attack) *hostile
 
 func (web *hostileWeb) serve(c net.Conn, a *attack) {
 	defer c.Close()
-	// A crawler that has hung up ends a writer at once; one that only does not read, later.
+	// If the crawler hangs up, the writer ends at once; if it only stops reading, at this deadline.
 	_ = c.SetDeadline(time.Now().Add(2 * time.Minute))
 	req, err := http.ReadRequest(bufio.NewReader(c))
 	if err != nil {

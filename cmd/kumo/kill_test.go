@@ -22,10 +22,10 @@ import (
 	"kumo/internal/state/store/storetest"
 )
 
-// TestKill ends crawls at random instants, most of them by SIGKILL, until it has done so KUMO_TEST_KILLS times (10 or 20; 5
-// where time is short), and then lets the last go on until it is done. Each process has settings of its own. Then
-// nothing may be missing, no file may contradict another, and the servers may have seen no more twice than the kills
-// account for. KUMO_TEST_SEED replays the choices of a run.
+// TestKill ends crawls at random instants, most of them by SIGKILL, until it has done so KUMO_TEST_KILLS times (10 or
+// 20; 5 where time is short), and then lets the last process finish. Each process has its own settings. In the end no
+// page may be missing, no file may contradict another, and the servers may have seen no more repeated requests than the
+// kills explain. KUMO_TEST_SEED replays the choices of a run.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	kills := uint64(testmain.Rounds(10, 20))
@@ -51,7 +51,7 @@ func number(env string, otherwise uint64) uint64 {
 
 const (
 	killDelay = 25 * time.Millisecond
-	forDisk   = 200 * time.Millisecond // that it may take for a commit
+	forDisk   = 200 * time.Millisecond // the longest time that a commit may take
 )
 
 // A killer runs one crawl in many processes.
@@ -60,13 +60,13 @@ type killer struct {
 	dice   *rand.Rand
 	server *synthweb.Server
 	hosts  int
-	kills  int // after so many a process is let alone
+	kills  int // after this many, a process runs to its end
 	dir    string
 	rules  string // a file
 	lives  []life
-	bound  int64 // of what may be fetched twice
+	bound  int64 // of the number of repeated pages
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	beats []beat
 }
 
@@ -76,7 +76,7 @@ type life struct {
 	start time.Duration // until its first request
 }
 
-// A beat is how many requests there were at a time.
+// A beat is the number of requests at a time.
 type beat struct {
 	at time.Time
 	n  int64
@@ -87,7 +87,7 @@ func newKiller(t *testing.T, seed uint64, kills int) *killer {
 		kills: kills}
 	cfg := synthweb.Clean(seed, k.hosts, 80*kills)
 	cfg.MedianSize, cfg.Latency, cfg.Spread = 4<<10, 4*time.Millisecond, -1
-	// Copies are few: of many in one pattern, which bring nothing new, the guard against traps leaves out the last.
+	// Copies are few: of many in one pattern, the trap guard would exclude the last as they bring nothing new.
 	for kind, n := range map[synthweb.Kind]int{synthweb.Copy: 15, synthweb.Flaky: 10, synthweb.Lure: 10,
 		synthweb.Script: 10, synthweb.Open: 10,
 		synthweb.Hop2: 20, synthweb.Loop: 5, synthweb.Session: 10, synthweb.Image: 100, synthweb.Style: 100} {
@@ -111,7 +111,7 @@ func newKiller(t *testing.T, seed uint64, kills int) *killer {
 	return k
 }
 
-// crawl runs process after process until one comes to the crawl's end.
+// crawl runs one process after another until one completes the crawl.
 func (k *killer) crawl() {
 	stop := make(chan struct{})
 	var watch sync.WaitGroup
@@ -122,7 +122,7 @@ func (k *killer) crawl() {
 	}
 }
 
-// watch notes the pace of requests.
+// watch records the number of requests over time.
 func (k *killer) watch(stop <-chan struct{}) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -138,7 +138,7 @@ func (k *killer) watch(stop <-chan struct{}) {
 	}
 }
 
-// between is how many requests there were from one time to another.
+// between returns the number of requests between two times.
 func (k *killer) between(from, to time.Time) int64 {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -154,7 +154,7 @@ func (k *killer) between(from, to time.Time) int64 {
 	return last - max(first, 0)
 }
 
-// firstAfter is how long after a time the first request came.
+// firstAfter returns the time until the first request after a given time.
 func (k *killer) firstAfter(at time.Time, n int64) time.Duration {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -203,7 +203,7 @@ func (k *killer) live() (done bool) {
 	case code >= 0 && code != exitDone && (code != exitInterrupted || end == "none"):
 		k.Fatalf("process %d, %q, to be ended by %s: exit code %d\n%s", len(k.lives), args, end, code, said.String())
 	case end == "kill" || end == "twice":
-		// In flight, and finished since the last commit: one may have begun that the disk had not ended yet.
+		// In flight, or finished since the last commit: the last one may have begun without reaching the disk.
 		since := struck.Add(-2*commit - forDisk)
 		if since.Before(began) {
 			since = began
@@ -213,7 +213,7 @@ func (k *killer) live() (done bool) {
 	return err == nil
 }
 
-// ending is how a process is to end, and when its signals come.
+// ending chooses how a process ends, and when it receives signals.
 func (k *killer) ending() (end string, at []time.Duration) {
 	end = pick(k.dice, "kill", "kill", "kill", "kill", "terminate", "interrupt", "twice")
 	if runtime.GOOS == "windows" {
@@ -222,7 +222,7 @@ func (k *killer) ending() (end string, at []time.Duration) {
 	if len(k.lives) >= k.kills {
 		return "none", nil
 	}
-	reach := pick(k.dice, 100, 400, 800) // in starting, often
+	reach := pick(k.dice, 100, 400, 800) // during the start, often
 	at = append(at, time.Duration(10+k.dice.IntN(reach))*time.Millisecond)
 	if end == "twice" {
 		at = append(at, time.Duration(k.dice.IntN(60))*time.Millisecond)
@@ -248,7 +248,7 @@ func strike(p *os.Process, after []time.Duration, end string, over <-chan struct
 	return first
 }
 
-// judge checks what the crawl has come to, by its files and by what the servers saw.
+// judge checks the crawl, by its files and by the servers' logs.
 func (k *killer) judge() {
 	k.Helper()
 	ends := map[string]int{}

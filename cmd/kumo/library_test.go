@@ -13,7 +13,7 @@ import (
 	"kumo"
 )
 
-// The command and the library go on with what the other has begun, by the same settings.
+// The command and the library resume each other's crawls, with the same settings.
 func TestTheLibrarysFolders(t *testing.T) {
 	pages := map[string]string{"/a/": `<a href="/a/1">1</a> <a href="/b">b</a>`, "/a/1": `<a href="/a/2">2</a>`,
 		"/a/2": `<a href="/a/3">3</a>`, "/a/3": "<p>3", "/b": "<p>b"}

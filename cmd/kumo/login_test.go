@@ -9,8 +9,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// clubCmd serves pages /0 to /9, each with a link to the next, to who is logged in as me with the password open-sesame,
-// at $CLUB/login; of a session it shows four. /hello sets a cookie and redirects to itself.
+// clubCmd serves pages /0 to /9, each with a link to the next, to clients that are logged in as me with the password
+// open-sesame, at $CLUB/login. A session ends after four pages. /hello sets a cookie and redirects to itself.
 func clubCmd(ts *testscript.TestScript, _ bool, _ []string) {
 	var mu sync.Mutex
 	session, left := 0, 0

@@ -30,32 +30,32 @@ func TestMain(m *testing.M) {
 //
 //	web [messy] HOSTS PAGES   serves a web that keeps score; sets $SEED, the first URL, $DNS and $PORT
 //	site FOLDER [NAME]        serves a folder's files as a site at $SITE, or $NAME; ?header=NAME:VALUE adds a field to
-//	an answer,
-//	                          Location makes it a redirect, and ?status=CODE an error; while there is a file FILE.hold,
-//	                          who asks for FILE waits
-//	until PATTERN kumo ARGS.. runs kumo again and again until what it prints matches
+//	                          an answer, Location makes it a redirect, and ?status=CODE an error; while there is a
+//	                          file FILE.hold, requests for FILE wait
+//	until PATTERN kumo ARGS.. runs kumo repeatedly until its output matches
 //	score KEY VALUE           checks a field of the servers' score
 //	addresses NAME...         sets each to an address of this machine whose port, and the next one, are free
-//	s3 [HOW]                  runs a server of S3's protocol, and sets S3 to the options of s3://kumo-test on it; HOW it
-//	                          goes on: up, down (nobody answers), or with an HTTP status with which it answers all
+//	s3 [HOW]                  runs a server of S3's protocol, and sets S3 to the options of s3://kumo-test on it; HOW is
+//	                          its new state: up, down (no response), or an HTTP status for all responses
 //	nats NAME                 runs a NATS server with JetStream, and sets NAME to its URL
-//	foreign JOIN CRAWL WHAT   writes into a cluster's registry what another version or a wrong clock would; see
-//	foreignCmd exit CODE kumo ARGS...    runs kumo and checks its exit code
+//	foreign JOIN CRAWL WHAT   writes an entry of another version or of a wrong clock into a cluster's registry; see
+//	                          foreignCmd
+//	exit CODE kumo ARGS...    runs kumo and checks its exit code
 //	lines FILE N              checks how many lines a file has; N may be 'score:KEY'
 //	cut FILE N                takes N bytes off a file's end
 //	append FILE TEXT          adds text to a file
 //	move PATTERN FOLDER       moves files
-//	ask [-token] FILE PATH REGEX    asks for a page below the URL that a file has, with its token or without
-//	glob PATTERN REGEX        checks that the one file whose name matches has text that does
+//	ask [-token] FILE PATH REGEX    requests a page below the URL in a file, with its token or without
+//	glob PATTERN REGEX        checks the text of the one file whose name matches
 //
-// and the conditions [long], which holds in .ci/long, and [slow], which holds where tests that take long are run.
+// and the conditions [long], which holds in .ci/long, and [slow], which holds where slow tests run.
 func TestStories(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",
 		RequireExplicitExec: true,
 		Setup: func(e *testscript.Env) error {
-			e.Setenv("LF", "\n") // which a line of a story cannot have
+			e.Setenv("LF", "\n") // a line of a story cannot have one
 			examples, err := filepath.Abs("../../examples")
 			e.Setenv("EXAMPLES", examples)
 			return err
@@ -70,8 +70,7 @@ func TestStories(t *testing.T) {
 	})
 }
 
-// condition is [long], whether .ci/long runs the story, or [slow], whether stories that take long are run: see
-// testmain.Slow.
+// condition evaluates [long], whether .ci/long runs the story, and [slow], whether slow stories run: see testmain.Slow.
 func condition(name string) (bool, error) {
 	switch name {
 	case "long":
@@ -82,7 +81,7 @@ func condition(name string) (bool, error) {
 	return false, fmt.Errorf("unknown condition %q", name)
 }
 
-// trapsCmd serves a web of traps with so many honest pages beside them: TRAPS is its host and port.
+// trapsCmd serves a web of traps with a number of honest pages: TRAPS is its host and port.
 func trapsCmd(ts *testscript.TestScript, _ bool, args []string) {
 	pages, err := strconv.Atoi(args[0])
 	ts.Check(err)
@@ -162,7 +161,7 @@ func globCmd(ts *testscript.TestScript, not bool, args []string) {
 func untilCmd(ts *testscript.TestScript, _ bool, args []string) {
 	want := regexp.MustCompile("(?m)" + args[0])
 	var out string
-	const pause = 200 * time.Millisecond // what is waited for needs the processor, too
+	const pause = 200 * time.Millisecond // the awaited process needs the processor, too
 	for begin := time.Now(); time.Since(begin) < 20*time.Second; time.Sleep(pause) {
 		err := ts.Exec(args[1], args[2:]...)
 		if out = ts.ReadFile("stdout"); err == nil && want.MatchString(out) {
@@ -216,7 +215,7 @@ func linesCmd(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// wantVerified checks that a crawl's files agree, if it got as far as to be one.
+// wantVerified checks that a crawl's files agree, if it wrote any.
 func wantVerified(t *testing.T, dir string) {
 	t.Helper()
 	cmd := exec.Command(kumoProgram(t), "verify", "-q", dir)

@@ -15,7 +15,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// TestMCP has a client of the protocol's own authors start kumo, and ask it.
+// TestMCP runs kumo from a client by the protocol's own authors, and queries it.
 func TestMCP(t *testing.T) {
 	t.Parallel()
 	kumo, dir := kumoProgram(t), t.TempDir()
@@ -57,7 +57,7 @@ func TestMCP(t *testing.T) {
 			text += part.(*sdk.TextContent).Text + "\n"
 		}
 		if form, err := json.Marshal(res.StructuredContent); err == nil {
-			_ = json.Unmarshal(form, &x) // of an error there is none
+			_ = json.Unmarshal(form, &x) // an error has no JSON
 		}
 		return text, x
 	}
@@ -146,8 +146,8 @@ func TestMCP(t *testing.T) {
 	}
 }
 
-// TestMCPOverHTTP has kumo listen on all addresses: who has not the token that lies in the folder is not answered. A
-// crawl that is being made when kumo is to end does so, too, in order.
+// TestMCPOverHTTP runs kumo on all addresses: requests without the token in the folder get no data. When kumo ends, a
+// crawl in progress ends in order, too.
 func TestMCPOverHTTP(t *testing.T) {
 	t.Parallel()
 	dir, made := t.TempDir(), t.TempDir()
@@ -208,7 +208,7 @@ func TestMCPOverHTTP(t *testing.T) {
 	if err != nil || !strings.Contains(res.Content[0].(*sdk.TextContent).Text, `"fate":"error"`) {
 		t.Errorf("%+v: %v", res, err)
 	}
-	go func() { // it is told of the end, or not
+	go func() { // it is notified of the end, or not
 		_, _ = c.CallTool(t.Context(), &sdk.CallToolParams{Name: "crawl", Arguments: map[string]any{"url": site.URL +
 			"/held"}})
 	}()

@@ -13,16 +13,16 @@ import (
 	"kumo/internal/lab/testmain"
 )
 
-// newMeshLab is a lab for nodes without a centre that a test adds.
+// newMeshLab returns a lab for nodes without servers, which the test adds.
 func newMeshLab(t *testing.T, name string) *labCluster {
 	t.Helper()
 	c := newLabCluster(t, name, 1, "mesh", 0, 0)
-	// A node may own but a quarter of the hosts: it is without any of 40 once in 100,000 runs, of 12 once in 20.
+	// A node may own only a quarter of the hosts: of 40 hosts it has none once in 100,000 runs, of 12 once in 20.
 	c.serve(synthweb.Clean(1, 40, 240))
 	return c
 }
 
-// addNode adds a node that is there from the beginning.
+// addNode adds a node that starts with the crawl.
 func (c *labCluster) addNode(h *netlab.Host, at string, finds ...string) *clusterNode {
 	n := &clusterNode{name: h.Name, host: h, dir: c.dir + "/" + h.Name, at: at, finds: finds}
 	c.nodes = append(c.nodes, n)
@@ -30,7 +30,7 @@ func (c *labCluster) addNode(h *netlab.Host, at string, finds ...string) *cluste
 	return n
 }
 
-// wantDone waits until all nodes have ended because the crawl is done, and checks what has come of it.
+// wantDone waits until all nodes have ended because the crawl is done, and checks the result.
 func (c *labCluster) wantDone() {
 	c.Helper()
 	for began := time.Now(); len(c.lookAfter()) > 0; time.Sleep(100 * time.Millisecond) {
@@ -54,7 +54,7 @@ func (c *labCluster) wantDone() {
 	}
 }
 
-// seenAs is the address from which the web sees a node's requests come.
+// seenAs returns the address from which a node's requests reach the web.
 func (n *clusterNode) seenAs() netip.Addr {
 	if n.router != nil {
 		return n.router.Addr()
@@ -62,9 +62,8 @@ func (n *clusterNode) seenAs() netip.Addr {
 	return n.host.Addr()
 }
 
-// Two nodes at home, each behind a router, and one that all can reach crawl a web together. The two are told of that
-// one alone, and find each other by way of it: it relays for them, and where the routers allow it they connect
-// directly.
+// Two nodes at home, each behind a router, and a public node crawl a web together. The two have only the public node's
+// address, and find each other through it. It relays for them, and where the routers allow it they connect directly.
 func TestNodesBehindRouters(t *testing.T) {
 	testmain.Slow(t)
 	t.Parallel()
@@ -82,7 +81,7 @@ func TestNodesBehindRouters(t *testing.T) {
 func crawlFromHomes(t *testing.T, ports string) {
 	c := newMeshLab(t, "homes"+ports)
 	public := c.lab.Add(t, "public")
-	const entrance = "11.0.0.1:7070" // of a network that counts as public; no packet leaves the lab
+	const entrance = "11.0.0.1:7070" // in a network that counts as public; no packet leaves the lab
 	c.addNode(public, entrance, "--no-lan", "--reach", "public")
 	for i, h := range []*netlab.Host{public, c.desk, c.lab.Add(t, "ra"), c.lab.Add(t, "rb")} {
 		if err := h.AddAddress(netip.MustParsePrefix(fmt.Sprintf("11.0.0.%d/24", i+1))); err != nil {
@@ -98,7 +97,7 @@ func crawlFromHomes(t *testing.T, ports string) {
 		c.addNode(home, "", "--no-lan", "--reach", "private", "--join", entrance).router = h
 	}
 	c.launch()
-	// a node whose first reservation with its relay fails asks for another one after a minute
+	// a node whose first reservation with its relay fails requests another after a minute
 	c.until(3*time.Minute, "are not all connected", func(is *labStatus) bool {
 		connected := 0
 		for _, n := range is.Nodes {
@@ -112,8 +111,8 @@ func crawlFromHomes(t *testing.T, ports string) {
 	c.wantDone()
 }
 
-// Two nodes in one local network find each other without being told of any address; and one that comes back, which does
-// not look into the network again, finds the other at the address that it has kept.
+// Two nodes in one local network find each other without a given address. A node that returns without searching the
+// network finds the other at its saved address.
 func TestNodesOfOneLocalNetwork(t *testing.T) {
 	testmain.Slow(t)
 	t.Parallel()

@@ -24,13 +24,12 @@ import (
 	"kumo/internal/lab/clusterdemo"
 )
 
-// BenchmarkIdleMeshNode is kumo node in a process of its own, which waits for a crawl's start among others that keep
-// together as nodes do: what it has in memory, and what it takes of a processor. KUMO_TEST_MESH_IDLE says for how many
-// seconds it is looked at.
+// BenchmarkIdleMeshNode measures kumo node in a process of its own, which waits for a crawl's start among other mesh
+// nodes: its resident memory and its processor time. KUMO_TEST_MESH_IDLE is the duration in seconds.
 //
-// The others are messengers with state machines, in this process, which all know each other, as in a real crawl. Those
-// of a star speak to the node alone, so that more of them fit into a machine; each of them keeps asking it, which in a
-// real crawl only those do that have it in their tables.
+// The others are messengers with state machines, in this process, which all know each other, as in a real crawl. The
+// nodes of a star communicate only with the measured node, so that more of them fit into a machine. Each keeps sending
+// it requests; in a real crawl only the nodes with it in their tables do.
 func BenchmarkIdleMeshNode(b *testing.B) {
 	seconds, err := strconv.Atoi(os.Getenv("KUMO_TEST_MESH_IDLE"))
 	if err != nil {
@@ -72,7 +71,7 @@ func benchIdleMesh(b *testing.B, others int, star bool, long time.Duration) {
 		_ = n.Wait() // it was killed
 		around.Wait()
 	}()
-	slots := make(chan struct{}, 2*runtime.GOMAXPROCS(0)) // that join at once
+	slots := make(chan struct{}, 2*runtime.GOMAXPROCS(0)) // nodes that join at the same time
 	joined := make(chan error, others)
 	for i := range others {
 		around.Go(func() { joined <- beside(ctx, i, key, at[0], star, slots, &around) })
@@ -82,7 +81,7 @@ func benchIdleMesh(b *testing.B, others int, star bool, long time.Duration) {
 			b.Fatal(err)
 		}
 	}
-	linger(ctx, 20*time.Second) // until what comes with joining is over
+	linger(ctx, 20*time.Second) // until the work of joining is over
 	before := processorOf(b, n.Process.Pid)
 	linger(ctx, long)
 	took := processorOf(b, n.Process.Pid) - before
@@ -98,7 +97,7 @@ func linger(ctx context.Context, long time.Duration) {
 	}
 }
 
-// beside is another node that joins the one at an address, and then lives until ctx ends.
+// beside runs another node that joins at an address, and lives until ctx ends.
 func beside(ctx context.Context, i int, key secret.Secret, at string, star bool, slots chan struct{},
 	all *sync.WaitGroup) error {
 	slots <- struct{}{}
@@ -142,11 +141,11 @@ func contactOf(c p2p.Contact) overlay.Contact {
 	return overlay.Contact{Node: string(c.Node), Addrs: c.Addrs}
 }
 
-// A live node answers others, and keeps its place among them.
+// A live node answers others, and maintains its overlay.
 type live struct {
 	messenger *p2p.Messenger
 	peer      *peer.Peer
-	only      strategy.Node // to which it speaks; "": to all
+	only      strategy.Node // the only node that it communicates with; "": all
 	came      chan peer.Event
 	wake      <-chan time.Time
 }
@@ -183,7 +182,7 @@ func (l *live) carryOut(actions []peer.Action) {
 	}
 }
 
-// residentOf is what a process has in memory, in bytes.
+// residentOf returns the resident memory of a process, in bytes.
 func residentOf(b *testing.B, pid int) int64 {
 	b.Helper()
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
@@ -197,7 +196,7 @@ func residentOf(b *testing.B, pid int) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// processorOf is how much processor time a process has taken, in ticks of a hundredth of a second.
+// processorOf returns the processor time of a process, measured in ticks of a hundredth of a second.
 func processorOf(b *testing.B, pid int) time.Duration {
 	b.Helper()
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

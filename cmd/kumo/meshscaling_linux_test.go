@@ -20,7 +20,7 @@ const (
 	scalingSample = 10 * time.Second // the paper's 3 minutes
 )
 
-// A throttled is nodes without a centre that send no more requests a second than they may, and a web for them.
+// throttled is a set of nodes without servers whose request rate is limited, and a web for them.
 type throttled struct {
 	*testing.T
 	dir, key, list string
@@ -65,7 +65,7 @@ func (c *throttled) kumo(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// begin starts one node more.
+// begin starts another node.
 func (c *throttled) begin(rate float64, flags ...string) {
 	c.Helper()
 	i := len(c.nodes)
@@ -82,7 +82,7 @@ func (c *throttled) begin(rate float64, flags ...string) {
 	c.nodes = append(c.nodes, n)
 }
 
-// start starts the crawl, once the nodes are together.
+// start starts the crawl, once all nodes are connected.
 func (c *throttled) start() {
 	c.Helper()
 	time.Sleep(5 * time.Second)
@@ -93,9 +93,9 @@ func (c *throttled) start() {
 	}
 }
 
-// TestMeshScaling is the paper's first experiment on real processes: nodes that fetch equally fast, two at first, two
-// more after five samples and after ten, one more after fifteen. The speed is to be linear in their number. It takes
-// four minutes, where KUMO_TEST_SCALING is set.
+// TestMeshScaling is the paper's first experiment with real processes: nodes of equal speed, two at first, two more
+// after five samples and after ten, one more after fifteen. The speed should be linear in their number. It takes four
+// minutes, and runs if KUMO_TEST_SCALING is set.
 func TestMeshScaling(t *testing.T) {
 	if os.Getenv("KUMO_TEST_SCALING") == "" {
 		t.Skip("SKIPPED: it takes four minutes; set KUMO_TEST_SCALING to run it")
@@ -118,7 +118,7 @@ func TestMeshScaling(t *testing.T) {
 		<-tick.C
 		got := c.server.Requests() - before
 		t.Logf("sample %2d, %d nodes: %d requests", sample, len(c.nodes), got)
-		if sample%5 > 0 { // the first of a step has nodes that are just joining
+		if sample%5 > 0 { // in the first sample of a step, nodes are still joining
 			sums[len(c.nodes)] += got
 		}
 	}
@@ -131,8 +131,9 @@ func TestMeshScaling(t *testing.T) {
 	}
 }
 
-// TestMeshBalance has the paper's eight nodes, 20 times as fast, share hosts of which a hash gives each as many:
-// without balancing the slowest would end last, after 20 times 1/8 of all URLs. KUMO_TEST_SCALING has it run.
+// TestMeshBalance is the paper's experiment with eight nodes, 20 times as fast. A hash gives each the same number of
+// hosts: without balancing the slowest would end last, after 20 times 1/8 of all URLs. It runs if KUMO_TEST_SCALING is
+// set.
 func TestMeshBalance(t *testing.T) {
 	if os.Getenv("KUMO_TEST_SCALING") == "" {
 		t.Skip("SKIPPED: it takes some minutes; set KUMO_TEST_SCALING to run it")
@@ -165,7 +166,7 @@ func TestMeshBalance(t *testing.T) {
 	}
 }
 
-// ended reports whether all nodes have.
+// ended reports whether all nodes have ended.
 func (c *throttled) ended() bool {
 	for _, n := range c.nodes {
 		if n.Process.Signal(syscall.Signal(0)) == nil && !isZombie(n.Process.Pid) {

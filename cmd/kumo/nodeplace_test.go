@@ -17,14 +17,14 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// A node begins though its place is down, and says so; with one that will not be there, it does not, unless it has
-// brought files there before.
+// A node starts although its storage location is down, and logs that. If the location refuses access, the node does not
+// start, unless it has uploaded files there before.
 func TestAPlaceThatIsDownWhenANodeStarts(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.Close() // nobody answers there
+	l.Close() // no server answers there
 	n := &nodeRunner{o: &options{place: "hdfs://" + l.Addr().String() + "/news"}, out: t.TempDir()}
 	var said bytes.Buffer
 	show := &console{log: slog.New(slog.NewTextHandler(&said, nil))}

@@ -14,10 +14,10 @@ import (
 	"kumo/internal/base/settings"
 )
 
-// A crawl of several nodes has the settings of kumo crawl, in two parts. Settings of what is crawled, and how politely,
-// are the same for all nodes: kumo start writes them to the crawl's record, with the keys of a configuration file, and
-// the nodes read them there. Settings of a machine, such as memory and proxies, and secrets are flags of kumo node:
-// secrets must not be in the registry.
+// A crawl of several nodes has the settings of kumo crawl, in two parts. Settings of scope and politeness are the same
+// for all nodes: kumo start writes them to the crawl's record, with the keys of a configuration file, and the nodes
+// read them there. Settings of a machine, such as memory and proxies, and secrets are flags of kumo node: secrets must
+// not be in the registry.
 
 func ofScope(scope setting.Scope) []string {
 	return setting.Keys(func(s *setting.Setting) bool { return s.Scope == scope })

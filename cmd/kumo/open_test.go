@@ -40,8 +40,8 @@ func TestBrowserCommand(t *testing.T) {
 	}
 }
 
-// A page without a folder, or with one that this user cannot write in, has its token in a folder of the user's, where
-// kumo open finds it, and keeps it.
+// A page without a folder, or with a folder that the user cannot write to, has its token in a folder of the user. kumo
+// open finds it there, and the token stays the same.
 func TestTokensWithoutAFolder(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	t.Setenv("HOME", t.TempDir())
@@ -86,7 +86,7 @@ func TestTokensWithoutAFolder(t *testing.T) {
 	}
 }
 
-// What a browser is started with does not show the token to others.
+// The command line of the browser does not show the token to other users.
 func TestOpenPage(t *testing.T) {
 	dir, bin := t.TempDir(), t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "state"), 0o777); err != nil {

@@ -27,10 +27,10 @@ import (
 	"kumo/internal/state/store/jsonl"
 )
 
-// TestPlaceFaults has kumo crawl a web into a bucket of a real server, which is killed and started again, through a
-// proxy that answers 503, cuts, slows and changes what passes, and is killed itself, as dice say; then it goes on in
-// calm. After that nothing may be missing or there twice, and the bucket has what its manifest says and no more.
-// KUMO_TEST_PLACE_ROUNDS (1) are with a seed each; KUMO_TEST_SEED replays the choices of a run.
+// TestPlaceFaults crawls a web into a bucket of a real server. The server is killed and restarted at random, a proxy
+// answers 503 and cuts, slows and changes traffic, and kumo itself is killed; then the crawl finishes without faults.
+// In the end no record may be missing or duplicated, and the bucket contains the files in its manifest and no more.
+// KUMO_TEST_PLACE_ROUNDS (1) is the number of rounds, each with a seed; KUMO_TEST_SEED replays the choices of a run.
 func TestPlaceFaults(t *testing.T) {
 	seed := number("KUMO_TEST_SEED", rand.Uint64()>>1)
 	t.Logf("KUMO_TEST_SEED=%d", seed)
@@ -47,7 +47,7 @@ func TestPlaceFaults(t *testing.T) {
 	}
 }
 
-// TestPlaceOnHDFS has a crawl into a real HDFS killed twice; then it goes on, and is judged alike.
+// TestPlaceOnHDFS kills a crawl into a real HDFS twice; then it finishes, and is checked in the same way.
 func TestPlaceOnHDFS(t *testing.T) {
 	folder := hadooptest.TempFolder(t)
 	seed := number("KUMO_TEST_SEED", rand.Uint64()>>1)
@@ -89,13 +89,13 @@ func TestPlaceOnHDFS(t *testing.T) {
 	p.judge(at)
 }
 
-// A placeTrial is one crawl into one place.
+// A placeTrial is one crawl into one storage location.
 type placeTrial struct {
 	*testing.T
 	dice   *rand.Rand
 	web    *synthweb.Server
 	server *buckettest.Server // of a bucket
-	line   *buckettest.Faults // before it
+	line   *buckettest.Faults // proxy in front of it
 	dir    string
 	url    string
 	keep   bool // WARC files stay in the folder
@@ -116,7 +116,7 @@ func newPlaceTrial(t *testing.T, seed uint64) *placeTrial {
 	return p
 }
 
-// command is what a person would type, the same each time.
+// command returns the command that a user would type, the same each time.
 func (p *placeTrial) command() (*exec.Cmd, *bytes.Buffer) {
 	cmd := exec.Command(kumoProgram(p.T), "crawl", "-q", "--work", p.dir, "-o", p.url, "--keep-local="+
 		strconv.FormatBool(p.keep),
@@ -127,8 +127,9 @@ func (p *placeTrial) command() (*exec.Cmd, *bytes.Buffer) {
 	return cmd, said
 }
 
-// storm has processes end, and all else fail. When is told by how many requests the web has had, whatever the machine's
-// pace is. The place is opened in calm: who cannot reach it at the start says so, and begins nothing.
+// storm ends processes and causes all other faults. Their times are numbers of requests to the web, so that they do not
+// depend on the machine's speed. The storage location is opened without faults: if it is unreachable at the start, kumo
+// fails and starts nothing.
 func (p *placeTrial) storm() {
 	for range 2 {
 		cmd, said := p.command()
@@ -165,7 +166,7 @@ func (p *placeTrial) storm() {
 	}
 }
 
-// await waits until the web has had so many requests, or the process is over.
+// await waits until the web has had a number of requests, or the process has ended.
 func (p *placeTrial) await(requests int64, over <-chan struct{}) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -178,7 +179,7 @@ func (p *placeTrial) await(requests int64, over <-chan struct{}) {
 	}
 }
 
-// calm lets the crawl come to its end.
+// calm lets the crawl finish.
 func (p *placeTrial) calm() {
 	cmd, said := p.command()
 	if err := cmd.Run(); err != nil {
@@ -186,7 +187,7 @@ func (p *placeTrial) calm() {
 	}
 }
 
-// judge checks the web's score, the crawl's lines, and the place's files as they are in a folder.
+// judge checks the web's score, the crawl's lines, and the location's files, given as a folder.
 func (p *placeTrial) judge(at string) {
 	score := p.web.Score()
 	if score.Missing != 0 {

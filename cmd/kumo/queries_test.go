@@ -10,8 +10,8 @@ import (
 	"kumo/internal/lab/synthweb"
 )
 
-// A crawl that is started while somebody looks into its folder waits, says so, and goes on; another one beside it is
-// refused.
+// A crawl that is started while another command reads its folder waits, logs that, and continues. A second crawl in the
+// same folder is refused.
 func TestACrawlStartsDuringALook(t *testing.T) {
 	s, err := synthweb.Serve(t.Context(), synthweb.New(synthweb.Clean(1, 2, 20)), synthweb.ServeOptions{DNS: true})
 	if err != nil {

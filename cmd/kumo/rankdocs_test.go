@@ -26,14 +26,14 @@ import (
 
 const (
 	rankTop     = 500
-	rankFewDocs = 10_000 // pages, below which orders are not held against each other
-	rankRate    = "500"  // pages a second of crawls that are to find what is important: there is time to rank
+	rankFewDocs = 10_000 // pages; with fewer, orders are not compared
+	rankRate    = "500"  // pages per second of crawls that must find important pages: leaves time for ranking
 )
 
-// TestRankOfDocumentation: the real engine crawls sites of documentation, all of them by depth, and then a tenth in
-// each order. Which pages are important the links say that the first crawl has recorded. Sites are the folders in
-// KUMO_TEST_RANK_DOCS; without it a few are made up. KUMO_TEST_RANK_PAGES is how many pages there are to be, at the
-// least. KUMO_TEST_RANK_OUT is where the graph and what kumo sim rank says of it are to lie.
+// TestRankOfDocumentation crawls sites of documentation with the real engine, all pages by depth, and then a tenth of
+// them in each order. The links recorded by the first crawl define which pages are important. Sites are the folders in
+// KUMO_TEST_RANK_DOCS; without it a few are made up. KUMO_TEST_RANK_PAGES is the minimum number of pages.
+// KUMO_TEST_RANK_OUT is a folder for the graph and the output of kumo sim rank.
 func TestRankOfDocumentation(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED: it makes seven crawls")
@@ -87,7 +87,7 @@ type docSites struct {
 // A docSite is one of them.
 type docSite struct {
 	folder string
-	front  []byte // its front page, which is made: it links to all index pages that have none above them
+	front  []byte // its generated front page: it links to all index pages that have none above them
 }
 
 // serve serves each folder as a host of its own.
@@ -147,7 +147,7 @@ func (d *docSites) serve() {
 	}
 }
 
-// kumo runs the command, which may end because of its limit, and returns what it says.
+// kumo runs the command, which may end because of its limit, and returns its output.
 func (d *docSites) kumo(args ...string) string {
 	d.Helper()
 	cmd := exec.CommandContext(d.Context(), kumoProgram(d.T), args...)
@@ -168,7 +168,7 @@ func (d *docSites) crawl(dir string, flags ...string) {
 	d.kumo(append(args, d.seeds...)...)
 }
 
-// pages are what a crawl has fetched: pages, and redirects.
+// pages returns the lines of fetched pages and redirects.
 func (d *docSites) pages(dir string) (all []jsonl.PageLine) {
 	d.Helper()
 	f, err := os.Open(filepath.Join(dir, "pages.jsonl"))
@@ -194,7 +194,7 @@ func (d *docSites) pages(dir string) (all []jsonl.PageLine) {
 	}
 }
 
-// graph is what a crawl's records say of links from page to page.
+// graph returns the links from page to page in a crawl's records.
 func (d *docSites) graph(dir string) *docGraph {
 	d.Helper()
 	g := &docGraph{number: map[string]int{}}
@@ -267,7 +267,7 @@ func (g *docGraph) read(name string) error {
 	}
 }
 
-// write writes the graph as kumo sim rank reads it.
+// write writes the graph in the format of kumo sim rank.
 func (g *docGraph) write(t *testing.T, name string) (pages, links int) {
 	t.Helper()
 	f, err := os.Create(name)
@@ -292,7 +292,7 @@ func (g *docGraph) write(t *testing.T, name string) (pages, links int) {
 	return len(g.urls), links
 }
 
-// top are the pages with the highest PageRank, by its formula with plain sums.
+// top returns the pages with the highest PageRank, by its formula with plain sums.
 func (g *docGraph) top(n int) map[string]bool {
 	const jump, passes = 0.15, 100
 	ranks := make([]float64, len(g.urls))

@@ -17,15 +17,15 @@ import (
 // buckets holds each story's server of S3's protocol by its work folder.
 var buckets sync.Map // string → *bucketServer
 
-// A bucketServer is a server of S3's protocol at an address that stays, be it up or not.
+// A bucketServer is a server of S3's protocol at a fixed address, be it up or down.
 type bucketServer struct {
 	store   http.Handler
 	answers atomic.Pointer[http.Handler]
 	address string
-	running *http.Server // nil: nobody answers
+	running *http.Server // nil: no server answers
 }
 
-// s3Cmd has the story's server be up, down, or answer with a status.
+// s3Cmd makes the story's server go up or down, or answer with a status.
 func s3Cmd(ts *testscript.TestScript, _ bool, args []string) {
 	how := append(args, "up")[0]
 	was, is := buckets.Load(ts.Getenv("WORK"))
@@ -45,7 +45,7 @@ func s3Cmd(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// s3Port is no port that a system gives away by itself, as the server is not always there to hold it.
+// s3Port is outside the range that a system assigns by itself, as the server is not always there to hold it.
 const s3Port = 9000
 
 var s3Servers atomic.Int64
@@ -53,7 +53,7 @@ var s3Servers atomic.Int64
 func newBucketServer(ts *testscript.TestScript) *bucketServer {
 	fake, err := buckettest.NewFake()
 	ts.Check(err)
-	fake.Close() // what it answers with is served here
+	fake.Close() // its handler is served here
 	pid := os.Getpid()
 	b := &bucketServer{store: fake.Config.Handler, address: fmt.Sprintf("127.%d.%d.%d:%d", 200+s3Servers.Add(1)%50,
 		pid>>8&0xff, pid&0xff, s3Port)}

@@ -13,8 +13,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestServedInBrowser opens all views of batch crawls of hostile pages, and of an experiment whose files somebody has
-// tampered with, in a real Chromium: nothing runs, and nothing is asked for but of kumo. See [TestPageInBrowser].
+// TestServedInBrowser opens all views of batch crawls of hostile pages, and of an experiment with manipulated files, in
+// a real Chromium: no script runs, and only kumo receives requests. See [TestPageInBrowser].
 func TestServedInBrowser(t *testing.T) {
 	b := newUIBrowser(t)
 	s := newHostileSite(t)
@@ -65,7 +65,7 @@ func TestServedInBrowser(t *testing.T) {
 	for name, path := range views {
 		i++
 		b.do(t, name, prefer([]string{"light", "dark"}[i%2]))
-		if name == "plot" { // which is no page
+		if name == "plot" { // not a page
 			b.do(t, name, chromedp.Navigate(at+path))
 			if title := evaluate(t, b, name, chromedp.Evaluate[string]("document.title")); title != "" {
 				t.Errorf("the plot's title is %q", title)
@@ -85,7 +85,8 @@ func TestServedInBrowser(t *testing.T) {
 	}
 	b.mu.Lock()
 	for _, asked := range b.asked {
-		if asked == s.canary.URL+"/svg.png" { // of the plot as a page: told of, and kept from being sent by its policy
+		// an image of the plot viewed as a page: reported by the browser, but blocked by its policy
+		if asked == s.canary.URL+"/svg.png" {
 			continue
 		}
 		if !strings.HasPrefix(asked, at) && !strings.HasPrefix(asked, "data:") && !strings.HasPrefix(asked, "about:") {

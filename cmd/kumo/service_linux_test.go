@@ -13,8 +13,8 @@ import (
 	"kumo/internal/lab/synthweb"
 )
 
-// TestAServiceManagerIsTold is a service manager with a watchdog: it is told that a crawl runs, again and again how far
-// it is, and that it ends.
+// TestAServiceManagerIsTold: a service manager with a watchdog is notified that a crawl runs, repeatedly of its
+// progress, and of its end.
 func TestAServiceManagerIsTold(t *testing.T) {
 	web, err := synthweb.Serve(t.Context(), synthweb.New(synthweb.Clean(5, 3, 3000)), synthweb.ServeOptions{DNS: true})
 	if err != nil {

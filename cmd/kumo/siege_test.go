@@ -10,7 +10,7 @@ import (
 )
 
 // TestSieges is the long form of TestSiege: each attack from 150 hosts at once, then all together, with and without
-// main texts. KUMO_TEST_SIEGE=1 runs it, or KUMO_TEST_SIEGE=NAME one attack of it.
+// main texts. KUMO_TEST_SIEGE=1 runs it, and KUMO_TEST_SIEGE=NAME one attack of it.
 func TestSieges(t *testing.T) {
 	which := os.Getenv("KUMO_TEST_SIEGE")
 	if which == "" {

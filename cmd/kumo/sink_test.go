@@ -19,7 +19,7 @@ import (
 	"kumo/internal/base/stats"
 )
 
-// An index is as much of OpenSearch as a sink needs.
+// An index is the part of OpenSearch that a sink needs.
 type index struct {
 	*httptest.Server
 	mu   sync.Mutex
@@ -85,7 +85,7 @@ func (x *index) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// site has a page that links to so many others.
+// pagesSite serves a page that links to this many others.
 func pagesSite(t *testing.T, pages int) string {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -115,7 +115,8 @@ func exitOf(t *testing.T, want int, name string, args ...string) string {
 	return out.String()
 }
 
-// A crawl that is killed, and whose sink is away for a while, has all its pages there in the end, by the same command.
+// A crawl that is killed, and whose sink is down for a while, has delivered all its pages in the end, by the same
+// command.
 func TestSinkOfACrawl(t *testing.T) {
 	const pages = 200
 	kumo, x, site, dir := kumoProgram(t), newIndex(t), pagesSite(t, pages), filepath.Join(t.TempDir(), "c")
@@ -165,7 +166,7 @@ func TestSinkOfACrawl(t *testing.T) {
 	}
 	wantVerified(t, dir)
 
-	// what the index has is what the crawl has, until somebody changes it
+	// the index matches the crawl, until a document is changed
 	if out := exitOf(t, exitDone, kumo, "verify", "--sink", x.url(), dir); !strings.Contains(out,
 		"201 records in the crawl, 201 in") {
 		t.Error(out)
@@ -193,7 +194,7 @@ func TestSinkOfACrawl(t *testing.T) {
 	}
 }
 
-// reportedSink is what report.json says of the one sink.
+// reportedSink returns the entry of the one sink in report.json.
 func reportedSink(t *testing.T, dir string) stats.Sink {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(dir, "report.json"))
@@ -207,7 +208,7 @@ func reportedSink(t *testing.T, dir string) stats.Sink {
 	return report.Sinks[0]
 }
 
-// kumo crawl -o - writes a line a page, and ends well when nobody reads any more.
+// kumo crawl -o - writes a line per page, and ends without an error when its reader closes the pipe.
 func TestCrawlToAPipe(t *testing.T) {
 	kumo, site, dir := kumoProgram(t), pagesSite(t, 40), t.TempDir()
 	cmd := exec.Command(kumo, "crawl", "-q", "--delay", "0", "-o", "-", site)

@@ -25,15 +25,15 @@ import (
 const (
 	spreadNodes = 3
 	spreadDelay = 500 * time.Millisecond // between requests to a host
-	spreadAfter = 30 * time.Second       // when the last node is a member, that it may take until all have their shares
+	spreadAfter = 30 * time.Second       // from the last node's joining until all have their shares
 	spreadShare = 1.3                    // the greatest, as a share of the mean
 	spreadMost  = 3 * time.Minute        // until all are members
 )
 
-// TestSpread starts a crawl of a made-up web, all of whose hosts are seeds, on three processes that wait for it,
-// KUMO_TEST_SPREAD times (none unless it is set), and says how many hosts each owns half a minute after the last of
-// them is a member. KUMO_TEST_HOSTS is how many hosts there are (40), and KUMO_TEST_BUSY how many busy loops run beside
-// them (0): the nodes then have different priorities, so that some come long before others.
+// TestSpread starts a crawl of a made-up web, all of whose hosts are seeds, on three waiting processes,
+// KUMO_TEST_SPREAD times (none unless it is set). It logs how many hosts each owns half a minute after the last of them
+// has joined. KUMO_TEST_HOSTS is the number of hosts (40), and KUMO_TEST_BUSY the number of busy loops beside them (0):
+// the nodes then have different priorities, so that some join long before others.
 func TestSpread(t *testing.T) {
 	runs := number("KUMO_TEST_SPREAD", 0)
 	if runs == 0 {
@@ -49,7 +49,7 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// A spreading is one of its runs.
+// A spreading is one run.
 type spreading struct {
 	*testing.T
 	clusterdemo.Demo // follows the cluster
@@ -143,14 +143,14 @@ func (s *spreading) spreadNode(i int, uneven bool) {
 	}
 }
 
-// kumo is the program, to be run with the cluster's secret.
+// kumo returns the program's command with the cluster's secret.
 func (s *spreading) kumo(args ...string) *exec.Cmd {
 	cmd := exec.Command(kumoProgram(s.T), args...)
 	cmd.Env = append(os.Environ(), secretVariable+"="+s.Secret.Text())
 	return cmd
 }
 
-// busyLoop keeps a processor busy until the test ends, and for ten minutes at most, should nobody be there to end it.
+// busyLoop keeps a processor busy until the test ends, and for ten minutes at most in case the test is killed.
 func busyLoop(t *testing.T) {
 	cmd := exec.Command("timeout", "600", "sh", "-c", "while :; do :; done")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -163,7 +163,7 @@ func busyLoop(t *testing.T) {
 	})
 }
 
-// shares says how many hosts each node owns, and checks it.
+// shares logs how many hosts each node owns, and checks it.
 func (s *spreading) shares(ctx context.Context, client admin.Client, came time.Duration) {
 	owners, err := client.Owners(ctx, admin.HostQuery{})
 	if err != nil {

@@ -21,7 +21,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// A hostileSite has pages that would run, fetch and lead away wherever they are shown. What they reach for is counted.
+// A hostileSite has pages that try to run scripts, send requests and redirect wherever they are shown. Requests to
+// their targets are counted.
 type hostileSite struct {
 	*httptest.Server
 	canary *httptest.Server
@@ -34,7 +35,7 @@ const hostileTitle = "<script>document.title='ran'</script> \u202egnp.exe\u202c 
 func newHostileSite(t *testing.T) *hostileSite {
 	s := &hostileSite{hold: make(chan struct{})}
 	s.canary = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !strings.Contains(r.UserAgent(), "kumo") { // which fetches what pages embed
+		if !strings.Contains(r.UserAgent(), "kumo") { // kumo fetches embedded resources
 			s.hits.Add(1)
 		}
 		w.Header().Set("Access-Control-Allow-Origin", "*")
@@ -87,7 +88,7 @@ func newHostileSite(t *testing.T) *hostileSite {
 	return s
 }
 
-// A uiBrowser is a Chromium with all that it has asked for.
+// A uiBrowser is a Chromium with a list of its requests.
 type uiBrowser struct {
 	ctx   context.Context
 	mu    sync.Mutex // guards asked
@@ -124,7 +125,7 @@ func (b *uiBrowser) do(t *testing.T, what string, actions ...chromedp.Action[chr
 	}
 }
 
-// evaluate gives what an action finds.
+// evaluate returns the result of an action.
 func evaluate[T any](t *testing.T, b *uiBrowser, what string, a chromedp.Action[T]) T {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, 30*time.Second)
@@ -136,15 +137,15 @@ func evaluate[T any](t *testing.T, b *uiBrowser, what string, a chromedp.Action[
 	return x
 }
 
-// text is a page's title and text.
+// text returns a page's title and text.
 func (b *uiBrowser) text(t *testing.T, url string) string {
 	t.Helper()
 	b.do(t, url, chromedp.Navigate(url))
 	return evaluate(t, b, url, chromedp.Evaluate[string]("document.title + '\\n' + document.body.innerText"))
 }
 
-// barriers is what axe finds that is serious on the page that is open, for who cannot see it or uses a keyboard. The
-// parts of a page as archived are its own. Without KUMO_TEST_AXE, a file with axe, it is nothing.
+// barriers returns the serious accessibility problems that axe finds on the open page, for screen readers and
+// keyboards. Parts of archived pages are ignored. Without KUMO_TEST_AXE, a file with axe, it returns "".
 func (b *uiBrowser) barriers(t *testing.T, what string) string {
 	name := os.Getenv("KUMO_TEST_AXE")
 	if name == "" {
@@ -159,7 +160,7 @@ func (b *uiBrowser) barriers(t *testing.T, what string) string {
 	return evaluate(t, b, what, chromedp.Evaluate[string](string(axe)+"\n"+run, chromedp.EvalAwaitPromise))
 }
 
-// prefer has pages light or dark.
+// prefer sets the preference for light or dark pages.
 func prefer(scheme string) chromedp.Action[chromedp.Void] {
 	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 		_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
@@ -187,9 +188,9 @@ func (b *uiBrowser) shoot(t *testing.T, name, url string) {
 	}
 }
 
-// TestPageInBrowser crawls a site of hostile pages, and opens every view of the crawl in a real Chromium: nothing of a
-// page runs, nothing is asked for but of kumo, and what a person clicks is done. KUMO_TEST_SCREENSHOTS names a folder
-// for pictures. It is skipped where there is no Chromium, unless CI says that there must be.
+// TestPageInBrowser crawls a site of hostile pages, and opens every view of the crawl in a real Chromium: no script of
+// a page runs, only kumo receives requests, and the controls work. KUMO_TEST_SCREENSHOTS names a folder for pictures.
+// The test is skipped where there is no Chromium, unless CI requires one.
 func TestPageInBrowser(t *testing.T) {
 	b := newUIBrowser(t)
 	s := newHostileSite(t)
@@ -335,7 +336,7 @@ func TestPageInBrowser(t *testing.T) {
 	case <-time.After(20 * time.Second):
 		t.Error("the crawl goes on")
 	}
-	before := s.hits.Load() // or the canary would not have noticed
+	before := s.hits.Load() // or the test would prove nothing
 	b.do(t, "the page itself", chromedp.Navigate(s.URL+"/evil.html"), chromedp.Sleep(500*time.Millisecond))
 	if s.hits.Load() == before {
 		t.Error("the page itself asks for nothing: what was found above says nothing")

@@ -30,7 +30,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// A nodeOfPage is a node with a page of its cluster.
+// A nodeOfPage is a node with a web page of its cluster.
 type nodeOfPage struct {
 	*exec.Cmd
 	dir, page string
@@ -82,8 +82,8 @@ func clusterWithPages(t *testing.T, site string, names []string, flags ...string
 	return all
 }
 
-// TestClusterInBrowser shows a cluster in a real Chromium, on the page of one of its nodes, and has a person steer all
-// of them. With KUMO_TEST_SCREENSHOTS, a folder for pictures, there are five nodes, one of which is killed.
+// TestClusterInBrowser shows a cluster in a real Chromium, on the page of one of its nodes, and controls all of them
+// there. With KUMO_TEST_SCREENSHOTS, a folder for pictures, there are five nodes, one of which is killed.
 func TestClusterInBrowser(t *testing.T) {
 	testmain.Slow(t)
 	b := newUIBrowser(t)
@@ -94,7 +94,7 @@ func TestClusterInBrowser(t *testing.T) {
 				r.URL.Path, i)
 		}
 	}))
-	everywhere, err := net.Listen("tcp", "0.0.0.0:0") // it is many hosts
+	everywhere, err := net.Listen("tcp", "0.0.0.0:0") // an address of all interfaces
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func TestClusterInBrowser(t *testing.T) {
 			t.Logf("the cluster's page is to have %q:\n%s", wanted, text)
 		}
 	})
-	waitFor(t, func() string { // the other node's page hears of it a little later
+	waitFor(t, func() string { // the other node's page is updated a little later
 		text = b.text(t, at)
 		if slices.ContainsFunc(wanted, func(want string) bool { return !strings.Contains(text, want) }) {
 			return ""
@@ -195,7 +195,7 @@ func TestClusterInBrowser(t *testing.T) {
 	}
 }
 
-// certificateFiles are a certificate for 127.0.0.1 with its key, in two files, and what trusts it.
+// certificateFiles returns two files, with a certificate for 127.0.0.1 and its key, and a pool that trusts it.
 func certificateFiles(t *testing.T) (cert, key string, trusts *x509.CertPool) {
 	t.Helper()
 	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -227,8 +227,8 @@ func certificateFiles(t *testing.T) (cert, key string, trusts *x509.CertPool) {
 	return cert, key, trusts
 }
 
-// A node's page on an address that others reach goes over TLS, to who has its token alone, which the folder keeps
-// however early the page is there.
+// A node's page on an address that others reach uses TLS, and requires its token. The token is in the folder even if
+// the page starts early.
 func TestNodesPageOverTLS(t *testing.T) {
 	t.Parallel()
 	cert, key, trusts := certificateFiles(t)
@@ -298,8 +298,8 @@ func TestNodesPageOverTLS(t *testing.T) {
 	if status, _ := ask(page+"?token="+token, ""); status != http.StatusOK || !secure {
 		t.Errorf("the URL with the token: %d, a secure cookie: %v", status, secure)
 	}
-	// the cookie
-	if status, text := ask(page, ""); status != http.StatusOK || !strings.Contains(text, "has not been started") {
+	// with the cookie
+	if status, text := ask(page, ""); status != http.StatusOK || !strings.Contains(text, "was not started yet") {
 		t.Errorf("with the cookie: %d, %s", status, text)
 	}
 	if _, err := http.Get("https://127.0.0.1:" + port + "/"); err == nil { //nolint:noctx // nothing is got

@@ -15,7 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// waitFor asks until there is an answer.
+// waitFor calls f until it returns a result.
 func waitFor(t *testing.T, f func() string) string {
 	t.Helper()
 	for begin := time.Now(); time.Since(begin) < 20*time.Second; time.Sleep(50 * time.Millisecond) {
@@ -27,7 +27,7 @@ func waitFor(t *testing.T, f func() string) string {
 	return ""
 }
 
-// askCmd asks for a page, as somebody who has a URL.
+// askCmd requests a page by its URL, as a user would.
 func askCmd(ts *testscript.TestScript, not bool, args []string) {
 	bare := args[0] == "-token"
 	if bare {
@@ -60,10 +60,10 @@ func askCmd(ts *testscript.TestScript, not bool, args []string) {
 	}
 }
 
-// A pageAt is a web page's URL, and the token that it asks for.
+// A pageAt is a web page's URL, and the token that it requires.
 type pageAt struct{ url, token string }
 
-// pageIn waits for the web page of a folder, as kumo open has it.
+// pageIn waits for the web page of a folder, and finds it as kumo open does.
 func pageIn(t *testing.T, dir string) pageAt {
 	t.Helper()
 	link := waitFor(t, func() string {
@@ -77,10 +77,10 @@ func pageIn(t *testing.T, dir string) pageAt {
 	return pageAt{at, token}
 }
 
-// link has the token.
+// link returns the URL with the token.
 func (p pageAt) link() string { return p.url + "?token=" + p.token }
 
-// fetched is what is below the page; "" if that is no answer.
+// fetched returns the content at a path below the page; "" if the status is not 200.
 func (p pageAt) fetched(t *testing.T, path string) string {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.url+path, nil)

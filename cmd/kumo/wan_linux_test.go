@@ -19,14 +19,14 @@ const (
 	wanPages  = 12 // of a host
 	wanPlaces = 36 // where hosts are, as many in each
 	wanDelay  = 50 * time.Millisecond
-	wanAtOnce = 2 // hosts that a node works on: few, so that what is near is worth something
+	wanAtOnce = 2 // hosts that a node works on at a time: few, so that short delays matter
 	wanMost   = 8 * time.Minute
 )
 
-// TestWAN has seven nodes crawl the same web twice over the same delays, which differ by node and host: with the
-// strategy shard, to which they are nothing, and with that of KUMO_TEST_WAN_STRATEGY (default hub). Some pairs of a
-// node and a host do not reach each other. What the servers saw is held against each other. KUMO_TEST_SEED is the map;
-// KUMO_TEST_DATA a folder with measured delays, which go before those of a map.
+// TestWAN runs seven nodes that crawl the same web twice over the same delays, which differ by node and host: with the
+// strategy shard, which ignores them, and with that of KUMO_TEST_WAN_STRATEGY (default hub). Some pairs of a node and a
+// host do not reach each other. It compares the servers' logs of the two. KUMO_TEST_SEED is the seed of the map, and
+// KUMO_TEST_DATA a folder with measured delays, which replace those of a map.
 func TestWAN(t *testing.T) {
 	if testing.Short() || os.Getenv("KUMO_TEST_WAN") == "" {
 		t.Skip("SKIPPED: it takes some minutes, and root; set KUMO_TEST_WAN to run it")
@@ -56,12 +56,12 @@ func TestWAN(t *testing.T) {
 type wanRun struct {
 	*labCluster
 	far     *distances
-	traffic netlab.Traffic // of the proxy while it was crawled
-	took    time.Duration  // of that
+	traffic netlab.Traffic // of the proxy during the crawl
+	took    time.Duration  // of that traffic
 	result  wanResult
 }
 
-// hosts are the web's, by name.
+// hosts returns the index of each host of the web, by name.
 func (w *wanRun) hosts() map[string]int {
 	all := make(map[string]int)
 	for i := range w.web.Len() {
@@ -70,7 +70,7 @@ func (w *wanRun) hosts() map[string]int {
 	return all
 }
 
-// connect puts nodes and hosts where they are.
+// connect sets the delays between nodes and hosts.
 func (w *wanRun) connect() {
 	w.Helper()
 	var routes []netlab.Route
@@ -98,7 +98,7 @@ func (w *wanRun) crawl(seed uint64) {
 	w.connect()
 	w.flags = []string{"--preset", "wan", "--concurrency", fmt.Sprint(wanAtOnce)}
 	w.begin(wanDelay, "--connect-timeout", "4s", "--tries", "2")
-	w.tell("pause") // what is compared begins when all nodes are there
+	w.tell("pause") // the comparison begins when all nodes have joined
 	w.settle(4 * time.Minute)
 	w.began = time.Now()
 	before := w.lab.Traffic()
@@ -127,7 +127,7 @@ func (w *wanRun) await() (done bool) {
 	return false
 }
 
-// judge checks what must hold, and measures the rest.
+// judge checks the crawl's guarantees, and measures everything else.
 func (w *wanRun) judge() {
 	w.Helper()
 	w.server.Close()
@@ -140,7 +140,7 @@ func (w *wanRun) judge() {
 	}
 	w.wantPolite(e)
 	w.wantRecords(e, truth)
-	for i, n := range w.nodes { // or the network is not what it is to be
+	for i, n := range w.nodes { // or the network is not as intended
 		for _, q := range e.log {
 			if q.Client == n.host.Addr() && w.far.hosts[i][placeOf(w.hosts()[q.Host])] == never {
 				w.Fatalf("%s has asked %s, which it does not reach", n.name, q.Host)
@@ -155,8 +155,8 @@ func (w *wanRun) judge() {
 		100*w.traffic.Busy.Seconds()/w.took.Seconds())
 }
 
-// reachable is what must be fetched. A strategy that looks at no delays may give a host to a node that does not reach
-// it, even one that was asked while the nodes became a cluster.
+// reachable returns the options for the pages that must be fetched. A strategy that ignores delays may give a host to a
+// node that does not reach it, even a host that was fetched while the nodes were joining.
 func (w *wanRun) reachable(e *evidence) (o synthweb.TruthOptions) {
 	if !strings.HasPrefix(w.strategy, "shard") {
 		return o
@@ -169,7 +169,7 @@ func (w *wanRun) reachable(e *evidence) (o synthweb.TruthOptions) {
 	return o
 }
 
-// shares are the requests by node.
+// shares returns the numbers of requests by node.
 func (w *wanRun) shares(e *evidence) string {
 	by := map[netip.Addr]int{}
 	for _, q := range e.log {

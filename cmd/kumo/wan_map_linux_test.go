@@ -17,19 +17,19 @@ const (
 	wanFar   = 300 * time.Millisecond
 	wanSplit = 3 // percent of the pairs of a node and a place that do not reach each other
 
-	// never is the distance of a pair that does not.
+	// never is the distance of a pair that does not reach each other.
 	never = time.Duration(0)
 )
 
-// Distances are round trips.
+// distances are round trips.
 type distances struct {
 	nodes [][]time.Duration // between nodes
 	hosts [][]time.Duration // [node][place of hosts]
 	from  string            // in words
 }
 
-// placeOf is where a host of the web is. The first host, with which the crawl begins and where the name server is, is
-// alone and near to all.
+// placeOf returns the place of a host of the web. The first host, with which the crawl begins and which has the name
+// server, is in a place of its own and near to all.
 func placeOf(host int) int {
 	if host == 0 {
 		return 0
@@ -37,8 +37,8 @@ func placeOf(host int) int {
 	return 1 + (host-1)%(wanPlaces-1)
 }
 
-// newDistances are those of points on a map, or those that others have measured between places, if a folder with them
-// is named.
+// newDistances returns distances between points on a map or, if folder is given, delays that were measured between real
+// places.
 func newDistances(seed uint64, folder string) (*distances, error) {
 	dice := rand.New(rand.NewPCG(seed, 7))
 	d := &distances{from: "on a map"}
@@ -68,7 +68,7 @@ func newDistances(seed uint64, folder string) (*distances, error) {
 		}
 		d.nodes, d.hosts = append(d.nodes, nodes), append(d.hosts, hosts)
 	}
-	for j := range wanPlaces { // somebody reaches each
+	for j := range wanPlaces { // at least one node reaches each place
 		if _, _, reached := d.of(j); reached == 0 {
 			d.hosts[dice.IntN(wanNodes)][j] = wanFar
 		}
@@ -76,7 +76,7 @@ func newDistances(seed uint64, folder string) (*distances, error) {
 	return d, nil
 }
 
-// onMap puts nodes and places on a square: the way across is the longest there is.
+// onMap puts nodes and places on a square: the diagonal has the longest delay.
 func onMap(dice *rand.Rand) func(i, j int) time.Duration {
 	var x, y [wanNodes + wanPlaces]float64
 	for i := range x {
@@ -87,7 +87,7 @@ func onMap(dice *rand.Rand) func(i, j int) time.Duration {
 	}
 }
 
-// asMeasured puts them on places that were measured, each on another. Where no time was it is a typical one.
+// asMeasured puts nodes and places on measured places, each on another. A typical delay replaces a missing one.
 func asMeasured(rows [][]float64, dice *rand.Rand) func(i, j int) time.Duration {
 	at := dice.Perm(len(rows))
 	return func(i, j int) time.Duration {
@@ -99,7 +99,7 @@ func asMeasured(rows [][]float64, dice *rand.Rand) func(i, j int) time.Duration 
 	}
 }
 
-// readRoundTrips reads a square of milliseconds.
+// readRoundTrips reads a square matrix of milliseconds.
 func readRoundTrips(file string) (rows [][]float64, err error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -124,8 +124,8 @@ func readRoundTrips(file string) (rows [][]float64, err error) {
 	return rows, nil
 }
 
-// of says how far a place of hosts is from the node that is nearest, and on average from the nodes that reach it, and
-// how many those are.
+// of returns the distance of a place of hosts from the nearest node, the mean distance from the nodes that reach it,
+// and the number of these nodes.
 func (d *distances) of(place int) (best, mean time.Duration, reached int) {
 	for _, row := range d.hosts {
 		if far := row[place]; far != never {

@@ -9,18 +9,19 @@ import (
 	"kumo/internal/lab/synthweb"
 )
 
-// A wanResult is what a crawl came to, as the servers saw it.
+// A wanResult is the result of a crawl, as seen by the servers.
 type wanResult struct {
 	covered, truth, twice int           // pages
-	hosts, shared         int           // that were asked, and by several nodes
+	hosts, shared         int           // hosts contacted, and contacted by several nodes
 	close                 int           // requests that came less than the delay after another
-	gap                   time.Duration // the least between two to a host
+	gap                   time.Duration // the shortest between two requests to a host
 	all                   time.Duration // until the last page was fetched
-	rate, middle          float64       // pages a second: of all, and of the middle eight tenths
+	rate, middle          float64       // pages per second: of all, and of the middle eight tenths
 
-	// Round trips, by request: of who asked, of the nearest node, and of any that reaches the host.
+	// Mean round trips over requests: from the requesting node, from the nearest node, and from any node that reaches
+	// the host.
 	connect, best, mean time.Duration
-	nearest             float64 // share of the hosts that the nearest node asked, or one as near
+	nearest             float64 // share of the hosts contacted by the nearest node, or by one as near
 }
 
 // measure fills in the result.
@@ -33,7 +34,7 @@ func (w *wanRun) measure(e *evidence) {
 	w.closeness(e)
 }
 
-// leastGap is the least time between the end of a request to a host and the next one.
+// leastGap returns the least time between the end of a request to a host and the next one.
 func leastGap(log synthweb.Log) time.Duration {
 	least := time.Hour
 	for _, m := range log.Overlaps(time.Hour) {
@@ -42,7 +43,7 @@ func leastGap(log synthweb.Log) time.Duration {
 	return least
 }
 
-// pace is how fast pages came that were news, from when all nodes were there.
+// pace computes the rate of new pages, from the time when all nodes had joined.
 func (w *wanRun) pace(e *evidence) {
 	seen := map[string]bool{}
 	var ends []time.Time
@@ -64,7 +65,8 @@ func (w *wanRun) pace(e *evidence) {
 	r.middle = float64(n*9/10-n/10) / ends[n*9/10].Sub(ends[n/10]).Seconds()
 }
 
-// closeness is how far from each host those were who asked it, from when all nodes were there.
+// closeness computes the distances of hosts from the nodes that contacted them, from the time when all nodes had
+// joined.
 func (w *wanRun) closeness(e *evidence) {
 	var connect, best, mean time.Duration
 	hosts, r := w.hosts(), &w.result
@@ -96,7 +98,7 @@ func (w *wanRun) closeness(e *evidence) {
 	}
 }
 
-// compared are two crawls side by side.
+// compared returns a table of two crawls side by side.
 func compared(a, b *wanRun) string {
 	var out strings.Builder
 	row := func(what string, x, y any, ratio string) {

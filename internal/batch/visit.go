@@ -176,7 +176,7 @@ func (c *crawler) emitDocuments(u weburl.URL, wishes []InURL, resp *page.Respons
 
 // follow adds the target of a redirect on the same host in the first round, as for seeds. Other redirects wait for the
 // next round, as links do: another host may belong to another task, and in later rounds only optimize can determine
-// what was fetched before.
+// which URLs were fetched before.
 func (c *crawler) follow(from weburl.URL, to string, wishes []InURL) error {
 	u, err := weburl.Parse(to)
 	if err != nil || u.Host() != from.Host() || c.Round > 0 {

@@ -1,5 +1,5 @@
-// Package lz4 has the functions that kumo's libraries call of the module that it replaces. kumo never compresses with
-// LZ4 and never reads what is compressed so: all of them fail.
+// Package lz4 has the functions that kumo's libraries call of the module that it replaces. kumo neither compresses with
+// LZ4 nor reads LZ4 data: all of them fail.
 package lz4
 
 import (

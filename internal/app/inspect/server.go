@@ -19,7 +19,7 @@ import (
 const (
 	version    = 1
 	maxAnswers = 4                // concurrent requests; others wait
-	writeWait  = 30 * time.Second // until a reader who does not read is disconnected
+	writeWait  = 30 * time.Second // until a client that does not read is disconnected
 )
 
 // An endpoint is the content of a server's endpoint file.

@@ -93,7 +93,8 @@ func await[T any](ctx context.Context, b *inbox, ask func(answer func(T))) (T, e
 	return got, nil
 }
 
-// Locate returns the nodes of a host: the one that fetches it, "" if none answers, and those that remember its URLs.
+// Locate returns the nodes of a host: the node that fetches it, "" if none answers, and the nodes that remember its
+// URLs.
 func (n *Node) Locate(ctx context.Context, host string) (target strategy.Node, backups []strategy.Node, err error) {
 	l, err := await(ctx, n.inbox, func(answer func(mesh.Located)) { n.queries.locate(host, answer) })
 	return l.Target, l.Backups, err

@@ -60,7 +60,7 @@ const maxRuns = 400
 func crashes(t *testing.T, seed uint64) {
 	t.Parallel() // most of the time is spent waiting for hosts that do not answer
 	cfg := synthweb.Clean(seed, 12, 400)
-	cfg.MedianSize = 1 << 10 // so that much of what is written is state
+	cfg.MedianSize = 1 << 10 // makes state a large part of the written data
 	cfg.Kinds[synthweb.Copy], cfg.Kinds[synthweb.Lure], cfg.Kinds[synthweb.Hop2], cfg.Kinds[synthweb.Flaky] = 100, 20, 20,
 		20
 	cfg.Traits[synthweb.Refused] = 1

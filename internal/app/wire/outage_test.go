@@ -344,7 +344,7 @@ func TestALineThatHangsUpJustAfterADoubtIsAnOutage(t *testing.T) {
 	}
 }
 
-// hangUp replaces all hosts by one that closes connections at once.
+// hangUp replaces all hosts by a server that closes connections at once.
 func (d *district) hangUp() (stop func()) {
 	var all []net.Listener
 	for n := range d.hosts {

@@ -145,7 +145,7 @@ func short(text string) string { return text[:len(text)-100] }
 
 func half(text string) string { return text[:len(text)/2] }
 
-// withoutSkip removes the line of a URL excluded by robots.txt. One that failed with its host would wait for the next
+// withoutSkip removes the line of a URL excluded by robots.txt. A URL that failed with its host would wait for the next
 // run.
 func withoutSkip(text string) string {
 	l := strings.SplitAfter(text, "\n")

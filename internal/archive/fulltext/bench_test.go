@@ -75,7 +75,7 @@ func BenchmarkPut(b *testing.B) {
 	}
 }
 
-// BenchmarkSearch searches for two words at a time in the index in KUMO_BENCH_INDEX, or in one that it creates.
+// BenchmarkSearch searches for two words at a time in the index in KUMO_BENCH_INDEX, or in a new index.
 func BenchmarkSearch(b *testing.B) {
 	dir := os.Getenv("KUMO_BENCH_INDEX")
 	if dir == "" {

@@ -25,7 +25,7 @@ type Item struct {
 	QueueLast bool   // queue behind the host's other URLs; the failure may be this URL's own
 	Reported  bool   // an earlier run reported that its host was abandoned
 	Recrawl   bool   // it was visited before and is due again
-	Refetch   bool   // it was fetched, but the record is lost; ignore what is known of that visit
+	Refetch   bool   // it was fetched, but the record is lost; ignore the results of that visit
 	Refetches uint8  // how many times, if other nodes remember finished URLs; otherwise 0
 	Vain      uint8  // consecutive pages in vain on the way to it, at most 255; see package traps
 	Deferred  bool   // queue behind the host's URLs that are not deferred; it looks like a trap

@@ -47,7 +47,7 @@ type Response struct {
 	Spooled *Spooled // Raw and Payload, if they are too long for memory; both are nil then
 
 	Truncated Truncation // why Raw is incomplete
-	Malformed string     // what was wrong with the response; "" if nothing
+	Malformed string     // the defect of the response; "" if none
 
 	Addr  netip.AddrPort // address of the server, or of the proxy
 	TLS   string         // "TLS 1.3"; "" without TLS

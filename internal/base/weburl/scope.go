@@ -63,7 +63,7 @@ func NewScope(mode Mode, others ...Mode) *Scope {
 	return s
 }
 
-// Has reports whether JudgeAs supports a mode: the scope's own, one given to NewScope, or one that needs no marks.
+// Has reports whether JudgeAs supports a mode: the scope's own, a mode given to NewScope, or a mode without marks.
 func (s *Scope) Has(mode Mode) bool {
 	return mode == s.mode || mode == ScopeAny || mode == ScopeHost ||
 		slices.ContainsFunc(s.others, func(o *Scope) bool { return o.mode == mode })

@@ -12,7 +12,7 @@ import (
 	"kumo/internal/content/policy"
 )
 
-// A Collection defines what is crawled together, and how. [Load] has set defaults and checked the values.
+// A Collection defines a set of pages to crawl together, and how. [Load] has set defaults and checked the values.
 type Collection struct {
 	Code      string `yaml:"code"`                // identifier: lower case letters, digits and hyphens
 	Name      string `yaml:"name,omitempty"`      // display name, in its own language

@@ -28,7 +28,7 @@ type Error struct {
 	File    string
 	Line    int    // from 1; 0 if the problem concerns the whole file
 	Key     string // "language.share"; "" if it concerns no key
-	Problem string // what is wrong, and what is expected
+	Problem string // the error, and the expected value
 }
 
 func (e *Error) Error() string {

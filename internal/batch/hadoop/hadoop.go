@@ -242,7 +242,7 @@ func (j *job) explain(ctx context.Context, failure error) error {
 	return withAdvice(failure)
 }
 
-// failureReason returns the error of a failed job: the one that a task wrote, or else Hadoop's.
+// failureReason returns the error of a failed job: the task's own message if there is one, or else Hadoop's.
 func (j *job) failureReason(ctx context.Context, says string) error {
 	dir := path.Join(j.work, failuresName)
 	files, err := j.cfg.Place.List(ctx, dir)

@@ -2,9 +2,9 @@ package hadoop
 
 import "fmt"
 
-// The job decides which reducer gets a key. Hadoop has no partitioner for that, but one that hashes a part of the key
-// (KeyFieldBasedPartitioner). So a mapper prepends three bytes to each key whose hash leads to the wanted partition.
-// They are the same for all keys of a partition, so that the keys keep their order.
+// The job decides which reducer gets a key. Hadoop has no partitioner for that, but it has one for hashing a part of
+// the key (KeyFieldBasedPartitioner). So a mapper prepends three bytes to each key whose hash leads to the wanted
+// partition. They are the same for all keys of a partition, so that the keys keep their order.
 //
 // With rawbytes the partitioner gets a key as hexadecimal digits, two per byte, separated by spaces ("6b 75 6d"), and
 // hashes the first eight characters. With fewer characters the hash would not overflow. Then, for example, only those

@@ -29,7 +29,7 @@ type Reporter struct {
 
 const (
 	maxOwnCollections = 3
-	maxCounters       = 100 // per task, whatever is counted
+	maxCounters       = 100 // per task, over all kinds
 	maxStatus         = 300 // bytes
 	others            = "other"
 )

@@ -241,7 +241,7 @@ type Forget struct {
 
 // Moved reports whether the state of a host has moved to another node and must be forgotten. received is the last
 // epoch, not yet finalized, under which a complete or current transfer brought the host to the node; 0 if there is
-// none. State that arrived under the epoch of the move, or later, may be newer than what was sent, so the host stays.
+// none. State that arrived under the epoch of the move, or later, may be newer than the sent state, so the host stays.
 // If a host has moved for one value of received, it has moved for all lower values.
 type Moved func(host string, came uint64) bool
 

@@ -120,7 +120,7 @@ func (p *post) step() {
 	}
 }
 
-// tick advances the time, and sends what is due.
+// tick advances the time, and sends the due batches.
 func (p *post) tick() {
 	p.now = p.now.Add(time.Duration(p.dice.IntN(1500)) * time.Millisecond)
 	for _, b := range p.box.Batches(p.now, p.owner) {

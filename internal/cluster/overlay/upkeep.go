@@ -83,7 +83,7 @@ func (u *upkeep) lookUpSelf() {
 	u.selfAt = u.env.now + u.jitter(u.selfInterval)
 	want := u.env.cfg.breadth()
 	if u.table.joined && u.table.live >= u.env.cfg.Neighbors {
-		// neighbors report each other; a distant node may know one that all of them miss
+		// neighbors report each other; a distant node may know a node that all of them miss
 		want = min(selfSample, want)
 		u.askFar()
 	}

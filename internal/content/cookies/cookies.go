@@ -50,7 +50,7 @@ const (
 )
 
 // Parse parses a Set-Cookie field of a response from a target. ok is false if the cookie must be ignored. An expired
-// cookie deletes the stored one that it replaces.
+// cookie deletes the stored cookie that it replaces.
 func Parse(line string, from Target, now time.Time) (c Cookie, ok bool) {
 	if strings.ContainsFunc(line, isControl) {
 		return c, false

@@ -163,8 +163,7 @@ func (j *Jar) Store(fields []string, from Target, secret bool, now time.Time) (p
 	return private
 }
 
-// Import adds a cookie that this or another jar had. Of two cookies with the same key, the one that was set last is
-// kept.
+// Import adds a cookie that this or another jar had. Of two cookies with the same key, the last one set is kept.
 func (j *Jar) Import(c Cookie) {
 	if j != nil {
 		j.set(&c, nil)

@@ -75,8 +75,8 @@ func TestWhatIsSent(t *testing.T) {
 	}
 }
 
-// A cookie set over http does not replace one set over https: otherwise someone who can modify the traffic could log a
-// crawl in with another account.
+// A cookie set over http does not replace a cookie set over https: otherwise an attacker who modifies the traffic could
+// log a crawl in with another account.
 func TestSecureCookieStays(t *testing.T) {
 	j := cookies.NewJar(cookies.Config{})
 	j.Store([]string{"n=safe; Secure; Domain=a.example; Path=/"}, target(t, "https://a.example/"), false, now)

@@ -46,8 +46,8 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// minima returns 16 bits of each bin's minimum. An empty bin takes the value of the next one that is not (Shrivastava
-// and Li, "Densifying One Permutation Hashing via Rotation for Fast Near Neighbor Search", ICML 2014).
+// minima returns 16 bits of each bin's minimum. An empty bin takes the value of the next non-empty bin (Shrivastava and
+// Li, "Densifying One Permutation Hashing via Rotation for Fast Near Neighbor Search", ICML 2014).
 func (s *sketch) minima() (m [bins]uint16) {
 	if s.shingles <= 0 {
 		return m

@@ -422,7 +422,7 @@ func TestHTTP2SlowServers(t *testing.T) {
 	}
 }
 
-// A server that reads nothing at all, and one that stops reading while it provokes replies.
+// A server that reads nothing at all, and a server that stops reading while it provokes replies.
 func TestHTTP2ServerDoesNotRead(t *testing.T) {
 	for _, asks := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"kumo/internal/base/cputime"
 )
 
-// around is prose enough to make an article of what is tested.
+// around is enough prose to turn a tested fragment into an article.
 const around = `<p>This is the first paragraph of an article, which has to be long enough so that it is taken for one by who reads it.</p>
 	%s<p>And this is the last paragraph of the article, with as many words as the first one has, so that both of them stay.</p>`
 

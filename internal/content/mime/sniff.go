@@ -139,8 +139,8 @@ func isBinary(body []byte) bool {
 	return false
 }
 
-// binaryType detects a body that is neither markup nor text, whatever is declared. Signatures that may begin a text
-// count only if the body contains binary bytes.
+// binaryType detects a body that is neither markup nor text, regardless of its declared type. Signatures that may begin
+// a text count only if the body contains binary bytes.
 func binaryType(body []byte) string {
 	if bytes.HasPrefix(body, []byte("%PDF-")) {
 		return "application/pdf"

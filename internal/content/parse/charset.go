@@ -204,7 +204,7 @@ func detect(body []byte) guess {
 	return guess{windows1252, howDefault, 0, body}
 }
 
-// detected returns the charset for a name that chardet returned. For an unsupported charset it returns one that
+// detected returns the charset for a name that chardet returned. For an unsupported charset it returns a charset that
 // preserves ASCII.
 func detected(name string) charset {
 	switch name {

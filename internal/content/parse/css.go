@@ -18,7 +18,7 @@ func (x *extractor) styles(css []byte) {
 	}
 }
 
-// styleAttribute extracts the references of a style in an attribute: the element's style or one that a script will
+// styleAttribute extracts the references of a style in an attribute: the element's style or a style that a script will
 // apply.
 func (x *extractor) styleAttribute(a attr) {
 	if raw, ok := x.scan.attr(a); ok && mayHaveURL(raw) {

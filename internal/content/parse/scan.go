@@ -217,8 +217,8 @@ func (s *scanner) ignoreEnd(t tag, initial byte) {
 
 func initialBit(letter byte) uint32 { return 1 << (letter & 31) }
 
-// declaration reads a construct that begins with "<!": a comment, a CDATA section, a doctype, or an invalid one that
-// counts as a comment.
+// declaration reads a construct that begins with "<!": a comment, a CDATA section, a doctype, or an invalid construct
+// that counts as a comment.
 func (s *scanner) declaration(i int) (end int) {
 	rest := s.src[i:]
 	switch {

@@ -166,8 +166,8 @@ func trailingEmbeds(path string) (n int) {
 	return n
 }
 
-// trustedList reports whether a URL out of scope is a sitemap that may list URLs in scope: one that robots.txt names,
-// on any host, or one that a sitemap index on the same host names.
+// trustedList reports whether a URL out of scope is a sitemap that may list URLs in scope. The sitemap may be on any
+// host if robots.txt names it, and on the same host if a sitemap index names it.
 func trustedList(u weburl.URL, l Link) bool {
 	if l.Kind != page.Sitemap {
 		return false

@@ -137,8 +137,8 @@ func byPrecedence(a, b rule) int {
 	return 1
 }
 
-// add adds a rule of a line, which ends with the pattern as written. It ignores an empty pattern and one that cannot
-// match a path.
+// add adds a rule of a line, which ends with the pattern as written. It ignores a pattern that is empty or cannot match
+// a path.
 func (g *group) add(u rule, line, pattern string) {
 	if pattern == "" || pattern[0] != '/' && pattern[0] != '*' {
 		return

@@ -108,7 +108,7 @@ type Outcome uint8
 
 // Outcomes.
 const (
-	Inconclusive  Outcome = iota // no response, or one that does not count: an error, a redirect
+	Inconclusive  Outcome = iota // no response, or a response that does not count: an error, a redirect
 	NewText                      // a page with a new text
 	NearDuplicate                // nearly the text of another page of the domain
 	Duplicate                    // the text of another page of the domain

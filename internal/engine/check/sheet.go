@@ -197,7 +197,7 @@ func printable(s string) string {
 	return b.String()
 }
 
-// isUnsafe reports whether a character is a control, a line terminator, or one that overrides the writing direction.
+// isUnsafe reports whether a character is a control, a line terminator, or an override of the writing direction.
 func isUnsafe(r rune) bool {
 	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || field.IsBidiControl(r)
 }

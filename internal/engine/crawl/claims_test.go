@@ -320,7 +320,7 @@ func (m *backups) giveUp(ctx context.Context, n *crewNode, e *Engine) {
 		return
 	}
 	for _, over := range e.Busy(going) {
-		<-over // what was dispatched since is postponed, and dropped
+		<-over // URLs dispatched since are postponed, and dropped
 	}
 	for _, host := range going {
 		if e.Dispatches.HasWork(host) {

@@ -25,7 +25,7 @@ import (
 // DefaultRedirects is the default limit of consecutive redirects, the same as in browsers.
 const DefaultRedirects = 20
 
-// Config configures what is crawled, and its limits.
+// Config configures a crawl and its limits.
 type Config struct {
 	Depth        int              // hops from a seed; negative: unlimited
 	Canon        weburl.Rules     // rules that rewrite URLs before they are looked up in seen

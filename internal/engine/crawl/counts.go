@@ -15,7 +15,7 @@ type journalCounts struct {
 	durable  durablePages
 }
 
-// appendCounts appends what was counted since the last commit and follows from no other entry.
+// appendCounts appends the counts since the last commit that follow from no other entry.
 func (c *journalCounts) appendCounts(batch []byte) []byte {
 	enc := entry.Encoder{Writer: batch}
 	c.offHosts.journal(&enc, c.stats)
@@ -44,7 +44,7 @@ func (o *offHosts) add(hosts []string, to *stats.Counter) {
 	}
 }
 
-// journal writes what was counted since the last commit and follows from no other entry.
+// journal writes the counts since the last commit that follow from no other entry.
 func (o *offHosts) journal(enc *entry.Encoder, from *stats.Counter) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -21,10 +21,10 @@
 //
 // # Reading order
 //
-// Calls go down this list of files: from what drives a crawl to what knows its state.
+// Calls go down this list of files: from the parts that drive a crawl to those that hold its state.
 //
 //	engine rebuild seeds keepopen restore                     a run and its seeds
-//	drain checkpoint snapshot writedeferred                   how it ends, and what is left of it
+//	drain checkpoint snapshot writedeferred                   how it ends, and the files that it leaves
 //	explain inspector top probe tuning                        questions to it
 //	due stuck rankkeeper                                      beside the visits
 //	dispatched release links peerhosts                        other nodes
@@ -33,12 +33,12 @@
 //	read readpool shares recrawl override traps               its page
 //	outcome vitals leave                                      its end
 //	abandon apply outbox claims admission judge               a batch on its way into the journal
-//	scopeseeds router origins holds line diskguard valve      what holds visits back
-//	known ends vain limits counts ranking rankfiles names     what the crawl has met
+//	scopeseeds router origins holds line diskguard valve      limits that delay visits
+//	known ends vain limits counts ranking rankfiles names     known URLs, hosts and counts
 //	config listener                                           settings and events
 //
 // [New] makes the parts from the bottom up, and gives each the parts that it uses, which were made before it. Only a
-// run's stopper is called from below. What visits share with batch crawls and plans is in package visit.
+// run's stopper is called from below. Package visit has the code that batch crawls and plans use, too.
 //
 // # Durability
 //

@@ -32,7 +32,7 @@ type readPool struct {
 	newParser func(room int64) Parser
 	shares    Shares
 	turns     chan struct{}  // held while a slot is in use
-	large     chan *readSlot // free large slots; nil for one that is yet to be made
+	large     chan *readSlot // free large slots; nil for a slot that does not exist yet
 	waiting   atomic.Int32   // number of workers that wait for a large slot
 
 	mu          sync.Mutex

@@ -30,7 +30,7 @@ type revisit struct {
 }
 
 // makeConditional makes the request of a recrawl conditional if enough is known of the last answer. If records are
-// archived, the body must be in the archive: otherwise nobody could tell later what has not changed.
+// archived, the body must be in the archive: otherwise an unchanged page would have no body there.
 func (r *revisit) makeConditional(v *frontier.Visit, req *fetch.Request) error {
 	if !v.Recrawl || r.known.db == nil {
 		return nil

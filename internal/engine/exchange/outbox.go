@@ -86,8 +86,8 @@ func (o *Outbox) hostIn(link, url string) string {
 // updateHold makes workers wait, or lets them continue. The caller holds mu.
 func (o *Outbox) updateHold() { o.cfg.Hold(o.box.Bytes()+o.pages.bytes() > o.cfg.MaxBytes) }
 
-// isNews reports whether a candidate is better than what was sent for its URL before; if not, it returns the earlier
-// offer. It compares 128-bit hashes with secret seeds, so that collisions can be ignored. The caller holds mu.
+// isNews reports whether a candidate is better than the offer sent for its URL before; if not, it returns that offer.
+// It compares 128-bit hashes with secret seeds, so that collisions can be ignored. The caller holds mu.
 func (o *Outbox) isNews(c *entry.Candidate) (k [2]uint64, was offer, news bool) {
 	k = [2]uint64{maphash.String(o.seeds[0], c.Item.URL), maphash.String(o.seeds[1], c.Item.URL)}
 	now := offer{depth: c.Item.Depth, state: entry.StateFor(c.Verdict)}

@@ -48,7 +48,7 @@ func sent(t *testing.T, o *Outbox, now time.Time) (worths []float32) {
 }
 
 // TestALinkIsSentForWhatItAdds: worths of links to a URL are added up while one is in the outbox, and sent again if it
-// was sent already; the journal has what was sent.
+// was sent already; the journal records the sent worths.
 func TestALinkIsSentForWhatItAdds(t *testing.T) {
 	o, now := worthOutbox(), time.Now()
 	var enc entry.Encoder

@@ -79,7 +79,7 @@ func (p *process) setTail(line []byte, err error) {
 }
 
 // unfinished describes output after the last line break. Nothing reads it, so a program that forgets the line break
-// looks like one that hangs.
+// seems to hang.
 func (p *process) unfinished() string {
 	if tail := bytes.TrimSpace(p.tail); len(tail) > 0 {
 		return "; it wrote " + quoted(tail) + " without a line break"

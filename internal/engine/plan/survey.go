@@ -228,8 +228,8 @@ func (h *hostState) hasAllowed(s *Survey, origin string) bool {
 	})
 }
 
-// queueNamed queues the sitemaps that an origin's robots.txt names, or the one that may be guessed. The caller holds
-// mu.
+// queueNamed queues the sitemaps that an origin's robots.txt names, or the default sitemap if it may be guessed. The
+// caller holds mu.
 func (s *Survey) queueNamed(h *hostState, origin string) {
 	rules, _ := s.parts.Robots.Get(origin)
 	base, all := visit.Sitemaps(origin, rules, s.cfg.Sitemaps)

@@ -142,8 +142,8 @@ func (g *Gate) nextHop(v *frontier.Visit, u weburl.URL, resp *page.Response) (we
 	return to, g.Block.Match(to) == ""
 }
 
-// Sitemaps returns the sitemaps that an origin's rules (may be nil) name, or the one that may be guessed, and the URL
-// of the robots.txt.
+// Sitemaps returns the sitemaps that an origin's rules (may be nil) name, or the default sitemap if it may be guessed,
+// and the URL of the robots.txt.
 func Sitemaps(origin string, rules *robots.Rules, mode policy.Sitemaps) (base weburl.URL, all []weburl.URL) {
 	base, err := weburl.Parse(origin + RobotsPath)
 	if err != nil || mode == policy.SitemapsIgnored {

@@ -14,14 +14,14 @@ import (
 	"time"
 )
 
-// pairOf is a lab with two hosts.
+// pairOf returns a lab with two hosts.
 func pairOf(t *testing.T) (l *Lab, a, b *Host) {
 	t.Helper()
 	l = ForTest(t, 1)
 	return l, l.Add(t, "a"), l.Add(t, "b")
 }
 
-// echo sends back what comes, over TCP and, packet by packet, over UDP, on port 7 of a host.
+// echo returns all received data, over TCP and, packet by packet, over UDP, on port 7 of a host.
 func echo(t *testing.T, h *Host) {
 	t.Helper()
 	var tcp net.Listener
@@ -81,7 +81,7 @@ func mustDial(t *testing.T, h *Host, network string, to netip.Addr) net.Conn {
 	return c
 }
 
-// ping is how long a byte takes there and back.
+// ping returns the round trip time of a byte.
 func ping(c net.Conn, most time.Duration) (time.Duration, error) {
 	began := time.Now()
 	c.SetDeadline(began.Add(most))
@@ -92,8 +92,8 @@ func ping(c net.Conn, most time.Duration) (time.Duration, error) {
 	return time.Since(began), err
 }
 
-// fastest is the least of five times that something takes: any may wait for the processor. It ends with one that is
-// soon enough.
+// fastest returns the least result of up to five calls of f: single calls may wait for the processor. It stops once a
+// result is short enough.
 func fastest(f func() time.Duration, enough time.Duration) time.Duration {
 	least := f()
 	for i := 1; i < 5 && least > enough; i++ {
@@ -211,14 +211,13 @@ func TestDelay(t *testing.T) {
 			t.Errorf("there and back in %v, want 100 to 110 ms (%v without delay)", least, near)
 		}
 	}
-	// Much at once: packets that the kernel has joined, and whose checksums it has yet to compute, come through as they
-	// are.
+	// Large writes: packets that the kernel has joined, and whose checksums it has yet to compute, arrive unchanged.
 	much := make([]byte, 1<<20)
 	for i := range much {
 		much[i] = byte(i * i >> 7)
 	}
 	go func() { _, _ = direct.Write(much) }()
-	// where there is little processor time, the kernel drops and sends again
+	// with little processor time, the kernel drops packets and sends them again
 	direct.SetReadDeadline(time.Now().Add(time.Minute))
 	came := make([]byte, len(much))
 	if _, err := io.ReadFull(direct, came); err != nil || string(came) != string(much) {
@@ -227,7 +226,8 @@ func TestDelay(t *testing.T) {
 	if err := l.SetPath(a, b, Path{}); err != nil {
 		t.Fatal(err)
 	}
-	half := fastest(func() time.Duration { return mustPing(t, direct) }, 80*time.Millisecond) // with both none is as fast
+	// with both delays in place, no ping is as fast
+	half := fastest(func() time.Duration { return mustPing(t, direct) }, 80*time.Millisecond)
 	if half > 80*time.Millisecond {
 		t.Errorf("%v after one delay of 80 ms was taken back", half)
 	}
@@ -241,7 +241,7 @@ func TestLoss(t *testing.T) {
 	}
 	udp := mustDial(t, a, "udp4", b.Addr())
 	came, late := 0, time.Now().Add(time.Minute)
-	for range 200 { // each comes back, or is counted
+	for range 200 { // each packet comes back, or is counted as lost
 		before := l.Traffic().Lost
 		if _, err := udp.Write([]byte{1}); err != nil {
 			t.Fatal(err)
@@ -287,7 +287,7 @@ func TestBandwidth(t *testing.T) {
 	if err := a.Bandwidth(0); err != nil {
 		t.Fatal(err)
 	}
-	if took := fastest(megabyte, least); took > least { // with the limit none is as fast
+	if took := fastest(megabyte, least); took > least { // with the limit, none is as fast
 		t.Errorf("without a limit it took %v", took)
 	}
 }
@@ -318,7 +318,7 @@ func TestProcessesEndWithTheLab(t *testing.T) {
 	}
 }
 
-// living are the processes of a group that have not ended.
+// living returns the processes of a group that have not ended.
 func living(t *testing.T, group int) (found []string) {
 	t.Helper()
 	all, err := filepath.Glob("/proc/[0-9]*/stat")
@@ -335,8 +335,7 @@ func living(t *testing.T, group int) (found []string) {
 	return found
 }
 
-// TestLeftoversAreSwept has a namespace that belongs to a process that is no more, one of a living process, and one
-// that is no lab's.
+// TestLeftoversAreSwept has the namespaces of an ended and of a living process, and one that belongs to no lab.
 func TestLeftoversAreSwept(t *testing.T) {
 	ForTest(t, 1) // or skip
 	ended := exec.Command("true")
@@ -354,7 +353,7 @@ func TestLeftoversAreSwept(t *testing.T) {
 		if err := ip("netns", "add", space); err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = ip("netns", "del", space) }() // most are gone
+		defer func() { _ = ip("netns", "del", space) }() // the cleanup has removed most of them
 	}
 	if err := removeStale(); err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// run runs a command on a host to its end, and says how long it took.
+// run runs a command on a host to its end, and returns the time that it took.
 func run(t *testing.T, h *Host, cmd *exec.Cmd) (took time.Duration, err error) {
 	t.Helper()
 	began := time.Now()
@@ -24,8 +24,8 @@ func run(t *testing.T, h *Host, cmd *exec.Cmd) (took time.Duration, err error) {
 	return time.Since(began), err
 }
 
-// limited is a host with limits. Where the machine cannot hold processes within limits, the test is skipped; in CI it
-// fails.
+// limited returns a host with limits. Where the machine does not support limits for processes, the test is skipped; in
+// CI it fails.
 func limited(t *testing.T, limits Limits) *Host {
 	t.Helper()
 	h := ForTest(t, 1).Add(t, "a")
@@ -41,7 +41,7 @@ func limited(t *testing.T, limits Limits) *Host {
 func TestLimitOfProcessorTime(t *testing.T) {
 	h := limited(t, Limits{CPU: 0.1, Processors: 1})
 	var out bytes.Buffer
-	// the child of a child is in it, too
+	// the limit applies to grandchildren, too
 	cmd := exec.Command("sh", "-c", "nproc; timeout 2 sh -c 'while :; do :; done'; true")
 	cmd.Stdout = &out
 	took, err := run(t, h, cmd)
@@ -55,13 +55,13 @@ func TestLimitOfProcessorTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// on a machine so busy that there is no tenth to be had, nothing holds it back
+	// on a machine so busy that it has no tenth left for the process, the process is not throttled
 	if share := is.CPU.Seconds() / took.Seconds(); share > 0.13 || share > 0.09 && is.Throttled < took/3 {
 		t.Errorf("of a tenth of a processor it has used %.3f; it was held back for %v of %v", share, is.Throttled, took)
 	}
 }
 
-// TestLimitOfMemory has a program that holds all it reads before it writes it.
+// TestLimitOfMemory runs a program that holds all input in memory before it writes it.
 func TestLimitOfMemory(t *testing.T) {
 	h := limited(t, Limits{Memory: 24 << 20})
 	for _, c := range []struct {
@@ -98,7 +98,7 @@ func TestLimitOfTheDisk(t *testing.T) {
 	}
 }
 
-// TestLimitsEndWithTheLab: nothing is left of groups, mounts and devices, and the next disk has no limit.
+// TestLimitsEndWithTheLab: no groups, mounts and devices are left, and the next disk has no limit.
 func TestLimitsEndWithTheLab(t *testing.T) {
 	h := limited(t, Limits{CPU: 0.5, Memory: 64 << 20})
 	dir, err := h.Disk(16<<20, 800_000)
@@ -133,7 +133,8 @@ func TestLimitsEndWithTheLab(t *testing.T) {
 	}
 }
 
-// TestLimitsOfTheDeadAreSwept has a lab whose process was killed: here one that says that it is another's.
+// TestLimitsOfTheDeadAreSwept simulates a lab whose process was killed: the name of a host contains the id of an ended
+// process.
 func TestLimitsOfTheDeadAreSwept(t *testing.T) {
 	h := limited(t, Limits{CPU: 0.5})
 	ended := exec.Command("true")

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A host behind a router reaches others, who see the router; nobody reaches the host.
+// A host behind a router reaches others, which see the router's address; others cannot reach the host.
 func TestRouter(t *testing.T) {
 	if _, err := tool("nft"); err != nil {
 		t.Skip("SKIPPED:", err)

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestRoutesByAddress has one host of many addresses, each as far from another host as its routes say.
+// TestRoutesByAddress has one host with many addresses. The delay of each from another host is that of its route.
 func TestRoutesByAddress(t *testing.T) {
 	l, a, b := pairOf(t)
 	many, err := l.Host("many", 13)
@@ -35,7 +35,7 @@ func TestRoutesByAddress(t *testing.T) {
 	want := func(h *Host, to netip.Addr, least, most time.Duration) {
 		t.Helper()
 		var took, again time.Duration
-		for range 10 { // a loaded machine may be late, and is not always
+		for range 10 { // a loaded machine may be late, but not always
 			began := time.Now()
 			c := mustDial(t, h, "tcp4", to)
 			took = time.Since(began)
@@ -58,7 +58,7 @@ func TestRoutesByAddress(t *testing.T) {
 	if _, err := dial(t, a, "tcp4", mute); !os.IsTimeout(err) {
 		t.Errorf("what loses all packets: %v", err)
 	}
-	// A cut goes before routes, and they are as they were after it; routes are taken back one by one.
+	// A cut overrides routes, and they are unchanged after it; routes are removed one by one.
 	if err := l.Cut([]*Host{a}, []*Host{many}); err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestPacketsStayInOrder(t *testing.T) {
 	in, out := inbox(t, b), mustDial(t, a, "udp4", b.Addr())
 	buf := make([]byte, 10)
 	const first = 1 << 31
-	for tries := 0; ; tries++ { // until the kernel has found the way, it keeps few packets
+	for tries := 0; ; tries++ { // the kernel queues few packets until it has resolved the address
 		if _, err := out.Write(binary.BigEndian.AppendUint32(nil, first)); err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +116,7 @@ func TestPacketsStayInOrder(t *testing.T) {
 			t.Fatalf("packet %d comes after %d others", got, i)
 		}
 	}
-	if err := l.Close(); err != nil { // what has come is counted then
+	if err := l.Close(); err != nil { // received packets are counted on Close
 		t.Fatal(err)
 	}
 	if got := l.Traffic(); got.Passed < n || got.Lost+got.Dropped > 0 || got.Busy <= 0 {
@@ -124,7 +124,7 @@ func TestPacketsStayInOrder(t *testing.T) {
 	}
 }
 
-// inbox takes packets on port 7 of a host.
+// inbox receives packets on port 7 of a host.
 func inbox(t testing.TB, h *Host) (c net.PacketConn) {
 	t.Helper()
 	if err := h.Do(func() (err error) { c, err = net.ListenPacket("udp4", ":7"); return err }); err != nil {
@@ -144,8 +144,8 @@ func inbox(t testing.TB, h *Host) (c net.PacketConn) {
 	return c
 }
 
-// BenchmarkProxy sends packets of a kilobyte from seven hosts to as many addresses of another, at a steady rate and a
-// round trip away. It says what share of a processor the proxy takes, and how much later than it should a packet comes.
+// BenchmarkProxy sends packets of a kilobyte from seven hosts to as many addresses of another, at a steady rate and
+// with a round trip delay. It reports the proxy's share of a processor, and how late packets arrive.
 func BenchmarkProxy(b *testing.B) {
 	for _, rate := range []int{2000, 5000, 10_000} {
 		b.Run(fmt.Sprint(rate), func(b *testing.B) { benchProxy(b, rate) })

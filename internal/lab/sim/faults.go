@@ -129,7 +129,7 @@ func (f *faults) wipe(p *process) (string, func()) {
 	return what + ", and its disk is lost", end
 }
 
-// restart starts a new process on a machine, even one that was about to leave.
+// restart starts a new process on a machine, even if the old one was about to leave.
 func (f *faults) restart(m *machine) {
 	m.shouldRun = true
 	f.w.begin(m)

@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// BenchmarkServer is the rate over keep-alive connections as seen by clients that do next to nothing with what they
-// get.
+// BenchmarkServer measures the rate over keep-alive connections, with clients that ignore the responses.
 func BenchmarkServer(b *testing.B) {
 	for _, coding := range []string{"identity", "gzip"} {
 		b.Run(coding, func(b *testing.B) {
@@ -62,7 +61,7 @@ func skipAnswer(in *bufio.Reader) error {
 	}
 }
 
-// BenchmarkPage is the work behind one answer, without the network.
+// BenchmarkPage measures the work for one response, without the network.
 func BenchmarkPage(b *testing.B) {
 	w := New(Clean(1, 20, 10_000))
 	p := &writer{w: w, port: 80}

@@ -17,8 +17,8 @@ import (
 	"golang.org/x/net/html/charset"
 )
 
-// A walker is the simplest crawler that can be right: one request at a time, a tree of each page, no cleverness. It
-// shares no code with the package.
+// A walker is the simplest correct crawler: one request at a time, and a tree of each page. It shares no code with the
+// package.
 type walker struct {
 	t      *testing.T
 	client *http.Client
@@ -85,7 +85,7 @@ func (w *walker) add(rawURL string) {
 	}
 }
 
-// allowed is RFC 9309 for the rules that begin each group for "kumo" or "*", with * and $.
+// allowed implements RFC 9309 for the rules that begin each group for "kumo" or "*", with * and $.
 func (w *walker) allowed(u *url.URL) bool {
 	rules, ok := w.robots[u.Host]
 	if !ok {
@@ -133,7 +133,7 @@ func (w *walker) readRobots(host string) (rules []rule) {
 	return rules
 }
 
-// get fetches a URL, again after 429 and 503 as Retry-After says.
+// get fetches a URL, and retries after 429 and 503 when Retry-After allows it.
 func (w *walker) get(rawURL string) (int, http.Header, []byte) {
 	for range 5 {
 		req, _ := http.NewRequest("GET", rawURL, nil)
@@ -142,7 +142,7 @@ func (w *walker) get(rawURL string) (int, http.Header, []byte) {
 		if err != nil {
 			return 0, nil, nil
 		}
-		body, _ := io.ReadAll(resp.Body) // what is cut counts as far as it came
+		body, _ := io.ReadAll(resp.Body) // a truncated body counts as far as it arrived
 		resp.Body.Close()
 		if resp.StatusCode != 429 && resp.StatusCode != 503 {
 			return resp.StatusCode, resp.Header, body

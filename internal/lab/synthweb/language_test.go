@@ -26,7 +26,7 @@ func pageAt(t *testing.T, w *Web, url string) Answer {
 	return a
 }
 
-// Each page is in the charset that the web says: what is in it can be read, and some of the language's text is there.
+// Each page is encoded in the charset of its profile: it can be decoded, and contains some of the language's text.
 func TestAWebSpeaksAllLanguages(t *testing.T) {
 	w := babel(0)
 	seen := map[string]map[string]int{}

@@ -14,7 +14,7 @@ var (
 	two = netip.MustParseAddr("10.0.0.2")
 )
 
-// made is a log of requests given as host, client, arrival and end in milliseconds.
+// made returns a log of requests given as host, client, arrival and end in milliseconds.
 func made(requests ...[4]any) (l Log) {
 	zero := time.Unix(1000, 0)
 	at := func(ms any) time.Time { return time.UnixMilli(zero.UnixMilli() + int64(ms.(int))) }
@@ -63,7 +63,7 @@ func TestRepeats(t *testing.T) {
 	for _, r := range l.Repeats() {
 		got = append(got, r.At.Sub(time.Unix(1000, 0)))
 	}
-	// What counts is which answer went out first, not which request came first.
+	// The order of the responses counts, not the order of the requests.
 	if want := []time.Duration{0, 100 * time.Millisecond}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A host is held to the delay that its robots.txt asks for, and to none that nobody could read.
+// A host has the delay in its robots.txt, unless no client could have read it.
 func TestPolicyIsWhatRobotsSays(t *testing.T) {
 	for seed := range uint64(20) {
 		w := New(Messy(seed, 100, 1000))

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// serveByAddress skips where there is one loopback address only.
+// serveByAddress skips the test if there is one loopback address only.
 func serveByAddress(t *testing.T, cfg Config) *Server {
 	t.Helper()
 	cfg.ByAddress = true
@@ -151,7 +151,7 @@ func TestMeanSize(t *testing.T) {
 	}
 }
 
-// Answers come later behind so many requests, until that ends.
+// After a number of requests, responses are delayed, until the delay is reset.
 func TestSlow(t *testing.T) {
 	s := serve(t, New(Clean(1, 1, 10)), ServeOptions{})
 	const h0, later = "h0000.synth.test", 50 * time.Millisecond

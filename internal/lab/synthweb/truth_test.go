@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// webs are those on which graph and server are compared. Bursts and slow hosts are quick in them.
+// webs returns the webs on which graph and server are compared. Their bursts and slow hosts are quick.
 func webs(seed uint64) map[string]Config {
 	messy := Messy(seed, 12, 600)
 	messy.MedianSize, messy.LargeSize = 3000, 100_000

@@ -94,8 +94,8 @@ func (g *gaps) meanwhile() {
 	d.same()
 }
 
-// Whatever is called while a call waits for the disk, each URL is handed out once and in order, and a checkpoint is as
-// of its cut.
+// While a call waits for the disk, other calls do not change the result: each URL is handed out once and in order, and
+// a checkpoint has the state of its cut.
 func TestWhatHappensWhileTheDiskIsWaitedFor(t *testing.T) {
 	times := 0
 	for _, memory := range []int64{8 << 10, 128 << 10} {

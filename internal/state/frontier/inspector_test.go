@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The inspector shows what will be handed out, and changes neither hosts nor queues.
+// The inspector shows the next URLs to be handed out, and changes neither hosts nor queues.
 func TestLooksChangeNothing(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

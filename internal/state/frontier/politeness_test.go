@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// each runs a test with a frontier in memory, and with one that has nearly all of its hosts on disk.
+// each runs a test with a frontier in memory, and with another that has nearly all of its hosts on disk.
 func each(t *testing.T, cfg Config, test func(t *testing.T, f *Frontier)) {
 	for _, where := range []string{"memory", "disk"} {
 		t.Run(where, func(t *testing.T) {

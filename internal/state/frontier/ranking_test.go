@@ -168,7 +168,8 @@ func TestWhatIsGivenBackHasItsRankOfThen(t *testing.T) {
 	wantOrder(t, handedOut(t, f, 2), "http://h/d", "http://h/a")
 }
 
-// Moves of a host with many items in memory are applied together, and cost nothing if they do not change what is first.
+// Moves of a host with many items in memory are applied together, and cost nothing if they do not change the first
+// item.
 func BenchmarkMove(b *testing.B) {
 	for _, n := range []int{100, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

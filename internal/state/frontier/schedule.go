@@ -23,7 +23,7 @@ const (
 // A schedule decides which eligible host in memory goes next, and limits how many hosts of each class are visited at
 // once. The frontier's lock guards it.
 //
-// If hosts go by rank, due hosts go by the rank of their first item; of equal ranks, the one that is due for longer
+// If hosts go by rank, due hosts go by the rank of their first item; of equal ranks, the host that is due for longer
 // goes first. Aging prevents starvation: whenever a host's wait has doubled, its priority improves as if the importance
 // of its first URL had doubled. So a host whose first URL is worth a thousandth of the others' is visited after a
 // thousand times their wait, counted as at least half of firstBoost. Of equal priorities, hosts in a session go first.

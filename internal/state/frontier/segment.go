@@ -96,7 +96,7 @@ func (s *segments) end() loc {
 	return newLoc(s.current.id, s.current.size)
 }
 
-// find returns a segment, or a dead one that is pinned for a reader.
+// find returns a segment, also a dead one if a reader has pinned it.
 func (s *segments) find(id uint32) *segment {
 	if seg := s.all[id]; seg != nil {
 		return seg

@@ -17,8 +17,8 @@ func TestSuppressionDropsAsManyItemsAsWereSuppressed(t *testing.T) {
 	}
 }
 
-// A view still drops an item whose suppression has ended since, but not one that was suppressed and dropped before the
-// view was opened.
+// A view still drops an item whose suppression has ended since, but not an item that was suppressed and dropped before
+// the view was opened.
 func TestASuppressedViewStaysAsItWas(t *testing.T) {
 	s := newSuppression()
 	s.openView()

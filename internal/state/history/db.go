@@ -51,8 +51,8 @@ type DB struct {
 	known          int64 // number of URLs
 }
 
-// Open opens the history in dir and creates it if needed. The journal must be the one that the history was written
-// with.
+// Open opens the history in dir and creates it if needed. The journal must be the same one as when the history was
+// written.
 func Open(disk vfs.FS, dir string, j journal.Journal, cfg Config) (*DB, error) {
 	if cfg.Memory <= 0 {
 		cfg.Memory = 64 << 20

@@ -41,7 +41,7 @@ const (
 	MaxData = 64 << 10
 )
 
-// ErrRecord reports an invalid record, or one that exceeds the limits.
+// ErrRecord reports a record that is invalid or exceeds the limits.
 var ErrRecord = errors.New("invalid record of URLs")
 
 // check returns an error if the record exceeds the limits.

@@ -56,7 +56,7 @@ type model struct {
 	passed               map[string]bool               // answered by an offer while an earlier one was undecided
 }
 
-// A told URL is one that a merge has decided.
+// A told URL is a URL that a merge has decided.
 type told URL
 
 type note struct {

@@ -348,7 +348,7 @@ func TestFirst(t *testing.T) {
 	}
 }
 
-// TestRemembers: only what memory has for certain, if an offer is no better; not what is only on disk.
+// TestRemembers: true only for URLs that memory has for certain, if an offer is no better; not for URLs only on disk.
 func TestRemembers(t *testing.T) {
 	db, urls := lateDB(t, vfs.OS, 2)
 	fresh := URL{URL: "https://h.example/fresh", State: Known, Depth: 3}

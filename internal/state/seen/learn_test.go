@@ -25,15 +25,15 @@ func randomEntry(dice *rand.Rand, at time.Time) Entry {
 	return e
 }
 
-// A database that imports another's selection, with its parts in memory, frozen and on disk, equals one that got
-// everything by InsertKnown and UpdateMeta.
+// A database imports another's selection, with its parts in memory, frozen and on disk. It then equals a database that
+// received everything by InsertKnown and UpdateMeta.
 func TestLearnIsKnowAndNote(t *testing.T) {
 	for range 20 {
 		seed := rand.Uint64()
 		t.Logf("seed %d", seed)
 		dice := rand.New(rand.NewPCG(seed, 0))
 		at := time.Now().UTC().Truncate(time.Second).Add(-time.Hour)
-		var dbs [3]*DB // the source, the importing one, and the one that gets single updates
+		var dbs [3]*DB // the source, the importing database, and the database that receives single updates
 		for i := range dbs {
 			db, err := Open(vfs.OS, t.TempDir(), Config{Depths: true, Now: func() time.Time { return at }})
 			check(t, err)

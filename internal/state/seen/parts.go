@@ -9,7 +9,7 @@ import (
 
 const defaultMemory = 256 << 20
 
-// parts is the memory of a late merge: the active part, and a frozen one that waits to be merged or is being merged. A
+// parts is the memory of a late merge: the active part, and a frozen part that waits to be merged or is being merged. A
 // frozen part does not change.
 type parts struct {
 	mu             sync.Mutex    // guards all fields, and the active table

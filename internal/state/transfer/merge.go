@@ -32,7 +32,8 @@ const (
 )
 
 // planMerge looks up which of a chunk's URLs this node holds, for the kept hosts. Until the plan is withdrawn, it also
-// records what is put. On a read error a URL counts as not held, because fetching twice is better than losing a URL.
+// records URLs as they are put. On a read error a URL counts as not held, because fetching twice is better than losing
+// a URL.
 func (r *Endpoint) planMerge(p *Chunk, kept []string) *mergePlan {
 	m := &mergePlan{kept: kept}
 	if len(kept) == 0 {

@@ -151,7 +151,7 @@ func TestForecastAndStallAreSeen(t *testing.T) {
 	})
 }
 
-// If uploads fail, the view shows what is pending.
+// If uploads fail, the view shows the pending ones.
 func TestAPlaceThatFailsIsSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := Status{Time: time.Now(), Uploads: stats.Uploads{Place: "s3://b/p", Waiting: 3, WaitSize: 2_100_000_000,

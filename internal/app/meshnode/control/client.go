@@ -106,5 +106,5 @@ func (c *Client) Do(ctx context.Context, q Request) (*Response, error) {
 	}
 }
 
-// first returns the index of the first node to try: the one that answered last. mu must be held.
+// first returns the index of the first node to try, which is the node that answered last. mu must be held.
 func (c *Client) first() int { return max(slices.Index(c.nodes, c.lastNode), 0) }

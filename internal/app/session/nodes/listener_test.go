@@ -30,7 +30,7 @@ func TestAListenerThatWasCutOff(t *testing.T) {
 		}
 		l.hear(leases, now, beat)
 	}
-	// listen reports whether the listener finally is ready, without ever taking the dead node for one that was heard
+	// listen reports whether the listener finally is ready. The listener must never believe that it hears the dead node
 	// again.
 	listen := func() (knows bool) {
 		for range 10 {

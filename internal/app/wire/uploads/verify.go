@@ -179,7 +179,7 @@ func sample(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// hasOldLists reports whether uploaded lists may be of a run before the one that started at began.
+// hasOldLists reports whether uploaded lists may be older than the run that started at began.
 func (s *Source) hasOldLists(began time.Time) bool {
 	for _, name := range folder.Outputs {
 		if e, is := s.manifest.Get(name); is && e.Time.Before(began) {

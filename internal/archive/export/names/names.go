@@ -116,7 +116,7 @@ func encodeComponent(part string) string {
 	return hashLike.ReplaceAllString(name, "%7E$1")
 }
 
-// hashLike matches what looks like a hash that makes names unique.
+// hashLike matches strings that look like a hash appended to make a name unique.
 var hashLike = regexp.MustCompile(`~([a-z2-7]{10}(?:\.|$))`)
 
 // decode decodes percent escapes. Other percent signs stay.

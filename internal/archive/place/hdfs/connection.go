@@ -172,7 +172,7 @@ func (p *Place) do(ctx context.Context, ask func(*hdfs.Client) error) error {
 	}
 }
 
-// isReply reports whether an error is the NameNode's final reply, and not one that asks to retry.
+// isReply reports whether an error is the NameNode's final reply, and not a request to retry.
 func isReply(err error) bool {
 	if remote, is := errors.AsType[remoteError](err); is {
 		switch remote.Exception() {

@@ -26,7 +26,7 @@ type Runner struct {
 	// LastRun returns the last day for which a collection was run before this process started.
 	LastRun  func(ctx context.Context, c *collection.Collection) (LastRun, error)
 	MaxRuns  int  // maximum number of concurrent runs; 0: 1
-	CatchUp  bool // at the start, run what was missed while no scheduler was running
+	CatchUp  bool // at the start, run the days missed while no scheduler was running
 	Listener Listener
 }
 

@@ -43,7 +43,7 @@ type Finding struct {
 	Advice  string // how to fix it; "" if nothing needs to be done
 }
 
-// A Config defines what is checked.
+// A Config defines the checks.
 type Config struct {
 	ConfDir   string // folder of Hadoop's configuration; default from the environment
 	URL       string // the crawl's folder on HDFS; default hdfs:///user/NAME

@@ -91,8 +91,8 @@ func processor(t testing.TB) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkIdle measures a node in a process of its own, with 1,000 others in this one that are connected and silent:
-// the memory for each, and the processor time. KUMO_TEST_P2P_IDLE is the duration in seconds.
+// BenchmarkIdle measures a node in a process of its own, with 1,000 connected and silent nodes in this process: the
+// memory for each, and the processor time. KUMO_TEST_P2P_IDLE is the duration in seconds.
 func BenchmarkIdle(b *testing.B) {
 	seconds, err := strconv.Atoi(os.Getenv("KUMO_TEST_P2P_IDLE"))
 	if err != nil {

@@ -147,7 +147,7 @@ func TestQueueDropsTheOldest(t *testing.T) {
 	}
 }
 
-// Whatever is queued for others, some messages can be queued for each peer.
+// Some messages can be queued for each peer, regardless of the queues of others.
 func TestQueuesShare(t *testing.T) {
 	var shared atomic.Int64
 	shared.Store(300 << 10)

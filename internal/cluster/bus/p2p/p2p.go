@@ -65,9 +65,9 @@ type Config struct {
 
 	Limits Limits
 
-	// Reached reports a node that was connected. Lost reports one whose connection broke, or that could not be
-	// connected to send a message; not one that was disconnected as unused. They are called one at a time, in order for
-	// each node, and must not block. Both may be nil.
+	// Reached reports a node that was connected. Lost reports a node whose connection broke, or that could not be
+	// connected to send a message, but not if the connection was closed as unused. They are called one at a time, in
+	// order for each node, and must not block. Both may be nil.
 	Reached, Lost func(strategy.Node)
 	Log           func(string) // logs progress and errors; may be nil
 }

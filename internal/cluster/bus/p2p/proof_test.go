@@ -210,8 +210,8 @@ func TestTranscript(t *testing.T) {
 	}
 }
 
-// strangers returns libp2p peers without the secret, over one transport: a plain one, one that requests Noise by kumo's
-// name and proves nothing, and a node with another secret.
+// strangers returns libp2p peers without the secret, over one transport: a plain one, a peer that requests Noise by
+// kumo's name and proves nothing, and a node with another secret.
 func strangers(t *testing.T, transport libp2p.Option) map[string]host.Host {
 	t.Helper()
 	other := open(t, Config{Name: "other", Secret: secret.New()})

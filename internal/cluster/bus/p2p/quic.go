@@ -38,8 +38,8 @@ func (m membership) newQUIC(key crypto.PrivKey, conns *quicreuse.ConnManager, ga
 // ListenOrder has QUIC listen before transports that may share its port.
 func (t *provingQUIC) ListenOrder() int { return libp2pquic.ListenOrder }
 
-// Dial connects a member. If both sides dial at once, to get through their routers, the connection may be the one that
-// the other side dialed; then the other side starts the proof.
+// Dial connects a member. If both sides dial at once, to get through their routers, the connection may be the other
+// side's; then the other side starts the proof.
 func (t *provingQUIC) Dial(ctx context.Context, to ma.Multiaddr, p peer.ID) (transport.CapableConn, error) {
 	c, err := t.Transport.Dial(ctx, to, p)
 	if err != nil {

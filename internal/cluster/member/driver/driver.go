@@ -116,7 +116,7 @@ func (d *Driver) AddStrategyEvent(e strategy.Event) {
 	}
 }
 
-// postEvent adds an event for the member, from any goroutine but the one that calls Step.
+// postEvent adds an event for the member. It may be called from any goroutine except the caller of Step.
 func (d *Driver) postEvent(ctx context.Context, e member.Event) {
 	d.cfg.Runtime.Call(ctx, func() { d.AddEvent(e) })
 }

@@ -57,7 +57,7 @@ func (e *termination) report() idleReport {
 	return r
 }
 
-// mayAsk reports whether this node is the one that queries, and the crawl may be done as far as it knows. revision is
+// mayAsk reports whether this node should send the queries, and the crawl may be done as far as it knows. revision is
 // that of the crawl's record.
 func (e *termination) mayAsk() (revision uint64, ok bool) {
 	all := e.cfg.Member.Members()

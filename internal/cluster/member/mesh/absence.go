@@ -47,7 +47,7 @@ func (a *absences) foundOpen() {
 	}
 }
 
-// missed waits for a node near this one that no longer answers.
+// missed starts the wait for a nearby node that no longer answers.
 func (a *absences) missed() { a.untilSeen = a.core.now.Add(a.wait) }
 
 // applyWait processes another backup's wait for missing nodes.

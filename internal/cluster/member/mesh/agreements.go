@@ -11,10 +11,11 @@ import (
 // that are being claimed. It does not hold when this node has just become the first backup: it may be the only one to
 // have some URLs, and the others may have recorded some as done.
 type agreement struct {
-	host    string
-	holds   bool
-	backups []strategy.Node // the backups of the agreement; one that has joined since receives everything by a sweep
-	pass    *pass           // the pass that establishes the agreement; nil if none is running
+	host  string
+	holds bool
+	// the backups of the agreement; a backup that has joined since receives everything by a sweep
+	backups []strategy.Node
+	pass    *pass // the pass that establishes the agreement; nil if none is running
 	waiting []func(holds bool)
 }
 

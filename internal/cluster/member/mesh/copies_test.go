@@ -154,7 +154,7 @@ func TestWhoHasDroppedAllIsGivenItAgain(t *testing.T) {
 	w := newWorld(t, 4)
 	for i := range 3 {
 		known(w.node(i), someLinks...)
-		for h, l := range w.node(i).history[worldHost] { // backups compare what is open, and only that
+		for h, l := range w.node(i).history[worldHost] { // backups compare open URLs only
 			l.State = Done
 			w.node(i).history[worldHost][h] = l
 		}

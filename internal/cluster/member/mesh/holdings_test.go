@@ -75,7 +75,7 @@ func (w *world) newcomer(ids ...xor.ID) strategy.Node {
 	}
 }
 
-// threeTargets has a busy target, a second one that waits for it, and a third one that waits for the second.
+// threeTargets returns a busy target, a second target that waits for it, and a third target that waits for the second.
 func threeTargets(t *testing.T) (w *world, first, second, third *worldNode) {
 	t.Helper()
 	w = newWorldOfTwoLinks(t, 4)

@@ -14,7 +14,7 @@ import (
 )
 
 // A member of a mesh that has the cluster's secret may send anything. These tests check the effect on honest nodes;
-// docs/cluster.md describes it, and what cannot be prevented.
+// docs/explanation/mesh-security.md describes it, with the attacks that cannot be prevented.
 
 // hostile returns a machine that knows one other node, which is hostile.
 func hostile(log *slog.Logger) (*Machine, time.Time) {

@@ -147,7 +147,7 @@ func (s *openHosts) redispatch(h *openHost, target strategy.Node) {
 	s.push(h)
 }
 
-// replaceTarget looks up another target for one that does not answer. The old one may only be busy, and not have
+// replaceTarget looks up another target if the present one does not answer. The old one may only be busy, and not have
 // stopped.
 func (s *openHosts) replaceTarget(h *openHost) {
 	if h.previous == "" && !s.died(h.target) {

@@ -43,7 +43,8 @@ type riskSender struct {
 	reading map[uint64]func(RiskRead)
 }
 
-// send sends a keeper the parts it lacks of the lists of a node: this one, or one that has been missing for a while.
+// send sends a keeper the parts that it lacks of the lists of a node: this node, or a node that has been missing for a
+// while.
 func (s *riskSender) send(n strategy.Node, k *keeper, of strategy.Node, sizes map[string]int64, missed time.Duration) {
 	since := s.core.now.Sub(k.at)
 	if k.reading || k.excused && since < riskBeat || k.number > 0 && since < min(riskEvery<<min(k.tries-1, 3), riskBeat) {

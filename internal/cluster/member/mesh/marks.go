@@ -5,7 +5,7 @@ import "kumo/internal/cluster/strategy"
 // Marks record at a host's backups which URLs are done.
 //
 // A target reports fetched URLs to the first backup that it reaches (itemMarks), which records them and sends them to
-// the other backups (itemStore). Reviews repair what is lost on the way.
+// the other backups (itemStore). Reviews repair lost messages.
 type marks struct {
 	place    *place
 	mail     poster

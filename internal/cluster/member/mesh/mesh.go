@@ -338,7 +338,7 @@ func (m *Machine) Closest(id xor.ID) bool { return m.place.closest(id) }
 // stale, it has no hosts.
 func (m *Machine) KnowsPlace() bool { return m.place.closest(m.place.id) }
 
-// DetectsEnd reports whether this node is the one that detects the crawl's end.
+// DetectsEnd reports whether this node is responsible for detecting the crawl's end.
 func (m *Machine) DetectsEnd() bool { return m.termination.isHere() }
 
 // FirstBackup returns the node to which links to a host are offered; false if it is not known: Unrouted has it looked

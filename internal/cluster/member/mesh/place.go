@@ -192,7 +192,7 @@ type View struct {
 // Until returns when the view expires. After that, no host is this node's.
 func (v *View) Until() time.Time { return v.until }
 
-// Ours reports whether this node is the one that fetches a host, as long as the view is valid.
+// Ours reports whether this node fetches a host, as long as the view is valid.
 func (v *View) Ours(host string) bool {
 	if v.stopped[host] {
 		return false

@@ -62,10 +62,10 @@ type termination struct {
 // endEvery is the interval between two attempts to detect the end.
 const endEvery = 2 * time.Second
 
-// isHere reports whether this node is the one that detects the end.
+// isHere reports whether this node is responsible for detecting the end.
 func (e *termination) isHere() bool { return e.place.closest(e.id) }
 
-// schedule schedules gatherings if this node is the one that detects the end.
+// schedule schedules gatherings if this node is responsible for detecting the end.
 func (e *termination) schedule() {
 	if !e.scheduled && e.isHere() {
 		e.scheduled = true
@@ -73,7 +73,7 @@ func (e *termination) schedule() {
 	}
 }
 
-// gatherTwice starts the gatherings, as long as this node is the one that detects the end.
+// gatherTwice starts the gatherings, as long as this node is responsible for detecting the end.
 func (e *termination) gatherTwice() {
 	if e.scheduled = e.isHere(); !e.scheduled {
 		return // until the neighbors change, or the knowledge of them is fresh

@@ -47,7 +47,7 @@
 // A [Member] routes events to its parts, each of which is a state machine of its own:
 //
 //	ownLease     this node's lease: until when it may act
-//	peerLeases   the leases of other nodes: revocation, and who has finished the epoch
+//	peerLeases   the leases of other nodes: revocation, and their finished epochs
 //	proposals    this node's changes of the table
 //	ownership    placement of hosts by epoch; the View that workers query
 //	ownMoves     requested moves of this node's single hosts, and their record

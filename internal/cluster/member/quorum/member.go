@@ -276,7 +276,7 @@ func (m *Member) plan() {
 	}
 	at = earlier(at, m.exports.due())
 	if !at.IsZero() && !at.After(m.env.now) {
-		at = m.env.now.Add(m.cfg.Timing.Beat / 8) // what is due but not done needs another event first
+		at = m.env.now.Add(m.cfg.Timing.Beat / 8) // actions that are due but not done need another event first
 	}
 	if !at.Equal(m.wake) {
 		m.wake = at

@@ -19,7 +19,7 @@ const (
 )
 
 // A tally is a small strategy with a central part, which counts how often names were added. Its nodes repeat requests
-// until the leader has added their names, and no name may be added twice, whatever is lost.
+// until the leader has added their names. No name may be added twice, even if messages are lost.
 type tally struct {
 	self    strategy.Node
 	elector *leader.Elector

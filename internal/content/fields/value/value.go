@@ -23,8 +23,8 @@ const (
 // Number parses the first number in a text, and returns it in JSON's form: digits, and a point before decimals.
 //
 // Digits may be those of any script. White space, apostrophes and underscores between them separate groups. If both
-// points and commas occur, the last one is the decimal sign and the others separate groups. One that occurs more than
-// once separates groups. A single comma before three digits also does ("1,234" is 1234); a single point never does
+// points and commas occur, the last one is the decimal sign and the others separate groups. A sign that occurs more
+// than once separates groups. A single comma before three digits also does ("1,234" is 1234); a single point never does
 // ("1.234" is 1.234). decimal, "." or ",", overrides this and names the decimal sign; "" means to decide by the text.
 func Number(text, decimal string) (string, error) {
 	digits, negative, err := numeral(text)

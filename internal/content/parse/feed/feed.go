@@ -18,7 +18,7 @@ import (
 	"kumo/internal/base/weburl"
 )
 
-// A Config limits what is read. The zero value means the defaults.
+// A Config limits how much of a feed is read. The zero value means the defaults.
 type Config struct {
 	MaxBytes int64 // of an uncompressed list; default 50 MiB, the limit of the sitemap protocol
 }

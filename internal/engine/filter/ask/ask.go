@@ -34,7 +34,7 @@ var (
 // MaxHTML is how many bytes of a page's HTML a program gets.
 const MaxHTML = 1 << 20
 
-// Check returns what is wrong with an answer beyond its form. Use it as a pool's Config.Check.
+// Check returns the errors in an answer's content; its form has been checked. Use it as a pool's Config.Check.
 func Check(point string, a *filter.Answer) error {
 	for name, value := range a.Header {
 		if err := fetch.CheckField(http.CanonicalHeaderKey(name), value); err != nil {

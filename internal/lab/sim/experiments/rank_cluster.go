@@ -9,7 +9,7 @@ import (
 )
 
 // A rankCluster has nodes that crawl a graph together, in turns. Each has the URLs of its own hosts, and fetches the
-// one that ranks highest.
+// URL with the highest rank.
 type rankCluster struct {
 	g      *Graph
 	silent bool

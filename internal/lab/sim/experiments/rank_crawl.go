@@ -165,8 +165,7 @@ func (q *oneQueue) pop(is func(rank.ID, rank.Place) bool) (rank.ID, bool) {
 }
 
 // politeQueue has a queue per host. A fetch takes one unit of time; a host may be fetched from again after delay more.
-// Of the available hosts, the one whose first page has the lowest place goes first, then the one that has waited
-// longest.
+// The available host whose first page has the lowest place goes first; of equal hosts, the longest waiting.
 type politeQueue struct {
 	hostOf []uint32
 	delay  int

@@ -97,7 +97,7 @@ func (res *RankResult) samples() (all []int) {
 }
 
 // Pictures returns the share of important pages found over the share of pages fetched: with a linear axis, and with a
-// logarithmic one that shows the beginning.
+// logarithmic axis that shows the beginning.
 func (r *Rank) Pictures(res *RankResult) []NamedPicture {
 	return []NamedPicture{r.picture(res, "rank", false), r.picture(res, "rank-log", true)}
 }

@@ -12,7 +12,7 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// Salvage calls f with every valid batch in the segments of the journal in dir, whatever is between them. It returns
+// Salvage calls f with every valid batch in the segments of the journal in dir, and skips all other bytes. It returns
 // the number of bytes that belong to no batch. After damage, the contents of a batch may be mistaken for a frame, and a
 // web server may have crafted them: f must treat batches as untrusted input.
 func Salvage(disk vfs.FS, dir string, f func(batch []byte) error) (lost int64, err error) {

@@ -158,7 +158,7 @@ func TestWhatWasAddedIsFound(t *testing.T) {
 	}
 }
 
-// TestPowerFailures: whatever was lost at a power failure, the log is in the state of its last mark.
+// TestPowerFailures: after any power failure, the log is in the state of its last mark.
 func TestPowerFailures(t *testing.T) {
 	for seed := range uint64(10) {
 		dice := rand.New(rand.NewPCG(seed, 1))

@@ -173,8 +173,8 @@ type Placement struct {
 	Rose  bool // a known, pending URL moved up
 }
 
-// Share returns the weight of each of a page's out links, before Fetched is called for the page. It is 0 for a page
-// without a number, or one that was fetched before.
+// Share returns the weight of each of a page's out links, before Fetched is called for the page. It is 0 if the page
+// has no number or was fetched before.
 func (r *Ranker) Share(page ids.Key, out int) (float32, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

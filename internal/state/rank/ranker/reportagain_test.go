@@ -12,7 +12,7 @@ import (
 )
 
 // TestURLsThatMove: wherever a URL moves and whichever node finds links to it, each link counts once where the URL is,
-// except for what is not reported yet. A process that continues from the log has the same state.
+// except links not reported yet. A process that continues from the log has the same state.
 func TestURLsThatMove(t *testing.T) {
 	const seed, nodes, urls, pages = 3, 3, 40, 3000
 	t.Log("seed", seed)

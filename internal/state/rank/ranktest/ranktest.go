@@ -88,7 +88,8 @@ func same(t *testing.T, a, b rank.Order) {
 	}
 }
 
-// share checks that an order that receives links as external worth computes the same importance as one that found them.
+// share checks that an order computes the same importance from external worth as another order from the links
+// themselves.
 func share(t *testing.T, finder, other rank.Order) {
 	finder.Grow(urls)
 	other.Grow(urls)

@@ -46,8 +46,8 @@ func (f *Finder) enter(i int) (err error) {
 }
 
 // search advances to the first entry that is not less than target, and reports whether it is target's. same is the
-// length of the prefix that target shares with the last key, which is less: an entry that shares more with that key is
-// less, too, and one that shares less is greater.
+// length of the prefix that target shares with the last key, which is less. An entry that shares more with that key is
+// less, too; an entry that shares less is greater.
 func (f *Finder) search(target []byte, same int) (bool, error) {
 	c := &f.rest
 	for len(c.keys) > 0 {

@@ -17,7 +17,7 @@ import (
 	"kumo/internal/view/text"
 )
 
-// A Show selects what is printed.
+// A Show selects the data to print.
 type Show struct {
 	JSON          bool
 	Terminal      bool   // escape control characters

@@ -36,7 +36,7 @@ type action struct {
 	setting     string // key of the setting whose current value is shown
 
 	countsMatches bool // before it is applied, show which pending URLs it excludes
-	// describes what will be done, or returns an error for an invalid value
+	// describes the effect, or returns an error for an invalid value
 	describe func(actionInput) (string, error)
 	do       func(context.Context, target, actionInput) (addedCounts, error)
 }
@@ -276,7 +276,7 @@ type actPage struct {
 	top
 	Action *action
 	Given  actionInput
-	Sure   string // what will be done, if confirmation is needed
+	Sure   string // the effect, if confirmation is needed
 	Now    string // current value of the setting
 	Count  string // description of the pending URLs that it excludes
 	Token  string
@@ -448,7 +448,7 @@ type wish struct {
 // A deed is the answer to a wish.
 type deed struct {
 	Done bool   `json:"done"`
-	Says string `json:"says"`          // what was done, or would be
+	Says string `json:"says"`          // the effect, done or possible
 	New  int    `json:"new,omitempty"` // number of added URLs that were new
 }
 

@@ -43,8 +43,8 @@ type eventStreams struct {
 	slots *slots
 }
 
-// listen streams events until the crawl ends or the client disconnects. For a crawl that is not running, it sends an
-// event with that state. For one that does not answer, it sends nothing: browsers reconnect.
+// listen streams events until the crawl ends or the client disconnects. If the crawl is not running, it sends an event
+// with that state. If the crawl does not answer, it sends nothing: browsers reconnect.
 func (h *crawlPages) listen(w http.ResponseWriter, r *http.Request) {
 	c, err := h.crawls.find(r)
 	if err != nil {

@@ -195,7 +195,7 @@ type idleList struct {
 // maxIdle is the maximum number of idle views, however many crawls there are: each uses files and memory.
 const maxIdle = 8
 
-// add adds an idle view and returns another one that must be closed for it, or nil.
+// add adds an idle view and returns another view that must be closed for it, or nil.
 func (l *idleList) add(s *sharedView) (other *sharedView) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

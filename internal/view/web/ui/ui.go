@@ -42,7 +42,7 @@ type Crawl struct {
 	Location string // whose page it is, for the crawl's record of actions
 }
 
-// A Config defines what is shown, and to whom.
+// A Config defines the data to show, and who may see it.
 type Config struct {
 	Crawls      []Crawl
 	Batches     []Batch

@@ -193,7 +193,7 @@ func (b *bed) records(t *testing.T, crawl string) (all []lookup.Record) {
 	return p.Records
 }
 
-// Every endpoint returns what is described, for a running crawl and a completed one, and reports invalid requests in
+// Every endpoint conforms to its description, for a running crawl and a completed one, and reports invalid requests in
 // the described form. Every view is rendered, and contains no markup of strangers.
 func TestAllRoutes(t *testing.T) {
 	t.Parallel()
@@ -483,7 +483,7 @@ func TestActing(t *testing.T) {
 	}
 }
 
-// A host's delay replaces the one that the page set before, whatever form the file gave it, and nothing else.
+// A host's delay replaces the delay that the page set before, in any form that the file allows, and nothing else.
 func TestDelays(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), settings.Name)

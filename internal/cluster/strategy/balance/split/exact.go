@@ -3,14 +3,13 @@ package split
 import "math/bits"
 
 // Exact returns the split with the least makespan; there must be at least one node. Of several such splits it is the
-// one that results from assigning unit by unit, each to the node that would finish it first, and in a tie to the first
-// such node.
+// result of assigning unit by unit, each to the node that would finish it first, and in a tie to the first such node.
 //
-// Assigning blocks is faster (Hochbaum, 1994). Let each block go to the node that would finish one more unit first.
-// What a node has then, less its last block, is at most its final number. For if node i had fewer in the end, some
-// other node j would have more than it had when i got that block; but i was preferred to j then, with more than it has
-// in the end. So all but the last blocks are kept, and the rest is assigned in blocks of half the size, down to single
-// units. It takes O(M log(N/M)) evaluations of times, for M nodes and N units.
+// Assigning blocks is faster (Hochbaum, 1994). Let each block go to the node that would finish one more unit first. A
+// node's share then, less its last block, is at most its final share. For if node i had fewer in the end, some other
+// node j would have more than it had when i got that block; but i was preferred to j then, with more than it has in the
+// end. So all but the last blocks are kept, and the rest is assigned in blocks of half the size, down to single units.
+// It takes O(M log(N/M)) evaluations of times, for M nodes and N units.
 func Exact(nodes []Time, units int) []int {
 	counts := make([]int, len(nodes))
 	for block := firstBlock(units, len(nodes)); ; block /= 2 {

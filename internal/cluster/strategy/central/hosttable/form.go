@@ -71,8 +71,8 @@ func appendBytes[T ~string | ~[]byte](b []byte, s T) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// LoadPart replaces a part by one that AppendPart encoded. If b is damaged or the other table has another key, it
-// changes nothing and returns ErrDamaged.
+// LoadPart replaces a part by the output of AppendPart. If b is damaged or the other table has another key, it changes
+// nothing and returns ErrDamaged.
 func (t *Table) LoadPart(b []byte) error {
 	if len(b) < 8 || len(b) > math.MaxInt32 || xxhash.Sum64(b[:len(b)-8]) != binary.LittleEndian.Uint64(b[len(b)-8:]) {
 		return fmt.Errorf("%w: wrong checksum", ErrDamaged)
