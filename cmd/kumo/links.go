@@ -64,12 +64,8 @@ func linksCommand() *cobra.Command {
 	f.BoolVar(&o.jsonl, "jsonl", false, "print JSON, one line for each link")
 	f.BoolVar(&o.external, "check-external", false,
 		"check linked URLs on hosts that the crawl has not visited")
-	f.VarP(
-		newLimitFlag(&o.most, 10_000),
-		"external-limit",
-		"",
-		"maximum number of URLs to check; the rest is left for the next run",
-	)
+	f.VarP(newLimitFlag(&o.most, 10_000), "external-limit", "",
+		"maximum number of URLs to check; the rest is left for the next run")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "do not show progress")
 	f.StringVar(&o.temp, "temp", "", "sort in this `FOLDER` (default: the system's temporary folder)")
 	return orOut(cmd)

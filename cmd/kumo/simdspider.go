@@ -62,12 +62,8 @@ func (d *dspider) flags(cmd *cobra.Command) {
 	f.IntVar(&w.Classes, "sizes", w.Classes, "file sizes are uniform from 1 to `K` f")
 	f.IntVar(&w.Delays, "delays", w.Delays, "connection times are uniform from 1 to `K` T")
 	f.IntVar(&w.Start, "start", w.Start, "each node starts with `M` known hosts")
-	f.BoolVar(
-		&w.StartReachable,
-		"near",
-		w.StartReachable,
-		"nodes start only with hosts that they reach within the timeout",
-	)
+	f.BoolVar(&w.StartReachable, "near", w.StartReachable,
+		"nodes start only with hosts that they reach within the timeout")
 	f.Float64Var(&w.LinkChance, "link", w.LinkChance, "probability `P` that a file links to another host")
 	f.Float64Var(&w.Timeout, "timeout", w.Timeout, "connection timeout in `T` in experiment 1")
 	f.Float64Var(&w.LAN.Bandwidth, "lan-bandwidth", w.LAN.Bandwidth, "total bandwidth of the LAN in `F/T`")

@@ -48,13 +48,8 @@ func snapshotCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(
-				cmd.OutOrStdout(),
-				"%s: %s files, %s bytes\n",
-				target,
-				stats.Grouped(int64(last.Files)),
-				stats.Grouped(last.Bytes),
-			)
+			fmt.Fprintf(cmd.OutOrStdout(), "%s: %s files, %s bytes\n", target, stats.Grouped(int64(last.Files)),
+				stats.Grouped(last.Bytes))
 			return nil
 		}}
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "do not show progress")

@@ -84,11 +84,8 @@ func (f *serveFlags) bind(cmd *cobra.Command) {
 	flags.BoolVar(&f.opts.Truth.Embeds, "embeds", false, "expect a crawler that fetches embeds")
 	flags.BoolVar(&f.cfg.TLS, "tls", false, "serve HTTPS: TLS 1.3, with one self-signed ECDSA P-256 certificate for "+
 		"all hosts")
-	flags.Var(
-		setting.Size(&f.pageSize),
-		"page-size",
-		"mean size of pages (0: 45KB); most are smaller, some much larger",
-	)
+	flags.Var(setting.Size(&f.pageSize), "page-size",
+		"mean size of pages (0: 45KB); most are smaller, some much larger")
 	flags.IntVar(&f.opts.PerConnection, "per-connection", 0, "close each connection after `N` answers (0: never)")
 	flags.Var(&f.latency, "latency", "delay all answers of a host by a time of its own between "+
 		"`MIN-MAX`, e.g. 500ms-9s")

@@ -65,10 +65,8 @@ func (f *Filter) matches(r *Record) bool {
 		}
 	}
 	if !strings.HasPrefix(r.Type, f.Type) || len(r.Lang) < len(f.Lang) ||
-		!strings.EqualFold(
-			r.Lang[:len(f.Lang)],
-			f.Lang,
-		) || f.Day != "" && !strings.HasPrefix(r.Time.UTC().Format(time.DateOnly), f.Day) {
+		!strings.EqualFold(r.Lang[:len(f.Lang)],
+			f.Lang) || f.Day != "" && !strings.HasPrefix(r.Time.UTC().Format(time.DateOnly), f.Day) {
 		return false
 	}
 	status := fmt.Sprint(r.Status)

@@ -49,10 +49,7 @@ func (o *opening) openStores(p *crawl.Parts) (err error) {
 			return err
 		}
 	}
-	_, kept := store.FindMark(
-		marks,
-		jsonl.FieldsName,
-	) // otherwise the file of an earlier run would be truncated later
+	_, kept := store.FindMark(marks, jsonl.FieldsName) // otherwise the file of an earlier run would be truncated later
 	if kept || j.Fields != nil || j.Filters != nil && j.Filters.Records {
 		if err := o.add(jsonl.OpenFields(o.disk, lines, marks)); err != nil {
 			return err

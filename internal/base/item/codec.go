@@ -83,20 +83,11 @@ func AppendBody(b []byte, host string, it *Item) []byte {
 	if flags&flagRobots != 0 {
 		b = appendString(b, it.Robots)
 	}
-	more := flag(
-		it.Refetch,
-		flagRefetch,
-	) | flag(
+	more := flag(it.Refetch, flagRefetch) | flag(
 		it.Refetch && it.Refetches > 0,
 		flagRefetches,
-	) | flag(
-		it.Vain > 0,
-		flagVain,
-	) |
-		flag(
-			it.Deferred,
-			flagDeferred,
-		)
+	) | flag(it.Vain > 0, flagVain) |
+		flag(it.Deferred, flagDeferred)
 	if it.Lift != 0 || more != 0 {
 		b = append(b, byte(it.Lift))
 	}
@@ -132,23 +123,14 @@ func originLen(scheme, host, url string) int {
 }
 
 func (it *Item) flags() byte {
-	return flag(
-		it.ScopeSeed,
-		flagScopeSeed,
-	) | flag(
+	return flag(it.ScopeSeed, flagScopeSeed) | flag(
 		it.Reported,
 		flagReported,
-	) | flag(
-		it.Recrawl,
-		flagRecrawl,
-	) | flag(
+	) | flag(it.Recrawl, flagRecrawl) | flag(
 		it.QueueLast,
 		flagQueueLast,
 	) |
-		flag(
-			it.Robots != "",
-			flagRobots,
-		) | flag(
+		flag(it.Robots != "", flagRobots) | flag(
 		it.Redirects|it.Tries != 0,
 		flagCounts,
 	)

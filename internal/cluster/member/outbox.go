@@ -257,11 +257,8 @@ func (o *Outbox) deferLinks(links []*link, now time.Time) {
 		o.unrouted.add(links)
 	}
 	r := deferredLinks{now.Add(wait), links}
-	at, _ := slices.BinarySearchFunc(
-		o.deferred,
-		r,
-		func(a, b deferredLinks) int { return cmp.Or(a.until.Compare(b.until), -1) },
-	)
+	at, _ := slices.BinarySearchFunc(o.deferred, r,
+		func(a, b deferredLinks) int { return cmp.Or(a.until.Compare(b.until), -1) })
 	o.deferred = slices.Insert(o.deferred, at, r)
 }
 

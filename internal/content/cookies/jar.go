@@ -232,10 +232,8 @@ func expiryMoved(was, c *Cookie) bool {
 // shadowed reports whether a cookie set over http would hide a Secure one from the site (RFC 6265bis 5.7, step 16).
 func (j *Jar) shadowed(c *Cookie, from *Target) bool {
 	for d := range j.domainsOf(from.Host) {
-		if slices.ContainsFunc(
-			d.cookies,
-			func(k storedCookie) bool { return k.Secure && k.Name == c.Name && k.covers(c.Path) },
-		) {
+		if slices.ContainsFunc(d.cookies,
+			func(k storedCookie) bool { return k.Secure && k.Name == c.Name && k.covers(c.Path) }) {
 			return true
 		}
 	}

@@ -24,11 +24,9 @@ import (
 const maxColumns = 200
 
 var toMarkdown = sync.OnceValue(func() *converter.Converter {
-	c := converter.NewConverter(converter.WithPlugins(
-		base.NewBasePlugin(),
+	c := converter.NewConverter(converter.WithPlugins(base.NewBasePlugin(),
 		commonmark.NewCommonmarkPlugin(commonmark.WithListEndComment(false)),
-		table.NewTablePlugin(table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal)),
-	))
+		table.NewTablePlugin(table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal))))
 	// The library does not escape these often enough. To decide, it searches the rest of the page for the end of each
 	// bracket.
 	escaped := strings.NewReplacer("\a[", `\[`, "\a]", `\]`, "\a~", `\~`, "\a*", `\*`)

@@ -38,13 +38,8 @@ type overrideSetting struct {
 var overrideSettings = []overrideSetting{
 	plainSetting("delay", true, func(o *Override) **time.Duration { return &o.Delay }, readDelay, time.Duration.String),
 	plainSetting("per-host", true, func(o *Override) **int { return &o.PerHost }, atLeast[int](1), number),
-	plainSetting(
-		"max-pages-per-host",
-		true,
-		func(o *Override) **int64 { return &o.PagesPerHost },
-		atLeast[int64](0),
-		number,
-	),
+	plainSetting("max-pages-per-host", true, func(o *Override) **int64 { return &o.PagesPerHost }, atLeast[int64](0),
+		number),
 	plainSetting("max-bytes-per-host", true, func(o *Override) **int64 { return &o.BytesPerHost }, readSizeOrNone, number),
 	plainSetting("user-agent", true, func(o *Override) **string { return &o.UserAgent }, readAgent,
 		func(agent string) string { return agent }),

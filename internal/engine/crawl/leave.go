@@ -126,10 +126,8 @@ func (w *worker) done(v *frontier.Visit, f visitOutcome, again ...item.Item) err
 		w.visits.abandons.ends.clear(v.URL)
 		return nil
 	}
-	wait := w.visits.frontier.Done(
-		v,
-		frontier.Result{Outcome: f.Outcome, RetryAfter: f.RetryAfter, Took: f.took, Requeue: again},
-	)
+	wait := w.visits.frontier.Done(v,
+		frontier.Result{Outcome: f.Outcome, RetryAfter: f.RetryAfter, Took: f.took, Requeue: again})
 	if f.Outcome == frontier.Throttled {
 		w.visits.listener.Slowed(item.HostOfSlice(v.Host), w.answer.resp.Status, f.RetryAfter, wait)
 	}

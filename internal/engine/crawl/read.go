@@ -142,11 +142,8 @@ func (p *pageReader) takeLinks(it *item.Item) error {
 	rest := p.answer.page.Links
 	p.buffers.getBuffers(p.batch)
 	for ; len(rest) > some; rest = rest[some:] {
-		if err := p.admission.addLinks(
-			p.batch,
-			it,
-			&page.Page{Links: rest[:some], Robots: p.answer.page.Robots},
-		); err != nil {
+		if err := p.admission.addLinks(p.batch, it,
+			&page.Page{Links: rest[:some], Robots: p.answer.page.Robots}); err != nil {
 			return err
 		}
 		if err := p.abandons.commitBatch(p.batch, nil); err != nil {

@@ -161,10 +161,8 @@ func (p *permits) mayRequest(host string) bool {
 }
 
 func (w *worker) postpone(v *frontier.Visit) {
-	w.visits.frontier.Postpone(
-		v,
-		w.visits.permits.postponements.next(w.visits.outcomes.origins.Hash(w.politenessHost), w.visits.cfg.Now()),
-	)
+	w.visits.frontier.Postpone(v,
+		w.visits.permits.postponements.next(w.visits.outcomes.origins.Hash(w.politenessHost), w.visits.cfg.Now()))
 }
 
 // Share sets the number of nodes in the crawl. Hosts of several nodes may have the same server address, which must not

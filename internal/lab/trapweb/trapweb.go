@@ -224,12 +224,8 @@ var honestKinds = [...]struct {
 	url   func(t *Web, n int) string
 }{
 	{14, func(t *Web, n int) string {
-		return fmt.Sprintf(
-			"/docs/%s/%s-%d.html",
-			t.word(dice.Hash(t.seed, 20, uint64(n/60))),
-			t.word(dice.Hash(t.seed, 21, uint64(n))),
-			n,
-		)
+		return fmt.Sprintf("/docs/%s/%s-%d.html", t.word(dice.Hash(t.seed, 20, uint64(n/60))),
+			t.word(dice.Hash(t.seed, 21, uint64(n))), n)
 	}},
 	{3, func(_ *Web, n int) string { return fmt.Sprintf("/item/%d/", n) }},
 	{2, func(_ *Web, n int) string { return fmt.Sprintf("/gallery/%d", n) }},

@@ -271,11 +271,8 @@ func moveTo(q queue, moves []pendingMove, deepest *int32) (n moved) {
 		if url == 0 || filter[url>>6&63]>>(url&63)&1 == 0 {
 			continue
 		}
-		at, some := slices.BinarySearchFunc(
-			moves,
-			url,
-			func(m pendingMove, url uint32) int { return cmp.Compare(m.url, url) },
-		)
+		at, some := slices.BinarySearchFunc(moves, url,
+			func(m pendingMove, url uint32) int { return cmp.Compare(m.url, url) })
 		if !some {
 			continue
 		}

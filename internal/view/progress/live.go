@@ -153,13 +153,8 @@ func (l *Live) render(s Status, r Rates) string {
 	row("  hosts  %d active, %d waiting, %d backing off", s.Frontier.Active, s.Frontier.Waiting, s.Frontier.Backing)
 	row("  URLs   %d pending, %d known", s.Frontier.URLs, s.Known)
 	if c := s.Frontier.AddressQueue; c.Wait() >= longAddressWait {
-		row(
-			"  turns  %d hosts wait for an address, at %v, %v apart (--ip-delay); the last is due in %s",
-			c.Hosts,
-			c.Addr,
-			c.Interval,
-			clock(c.Wait()),
-		)
+		row("  turns  %d hosts wait for an address, at %v, %v apart (--ip-delay); the last is due in %s", c.Hosts,
+			c.Addr, c.Interval, clock(c.Wait()))
 	}
 	if s.Seeds.isLoading() {
 		row("  seeds  %d of %d enqueued", s.Seeds.Taken, s.Seeds.All)

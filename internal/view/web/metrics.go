@@ -189,10 +189,7 @@ func (to exposition) place(src *Source) {
 		to.gauge("place_journal_cut_bytes", "Bytes of the journal that the servers have dropped after a checkpoint.",
 			float64(s.CutBytes))
 		to.gauge("place_journal_kept_bytes", "Bytes of the journal that the servers keep.", float64(s.Kept))
-		to.gauge(
-			"place_files_lacking",
-			"Record files that are neither in the folder nor in the storage location.",
-			float64(s.MissingCount),
-		)
+		to.gauge("place_files_lacking", "Record files that are neither in the folder nor in the storage location.",
+			float64(s.MissingCount))
 	}
 }

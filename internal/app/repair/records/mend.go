@@ -305,13 +305,8 @@ func (w *incompleteVisit) pageLine(b []byte) []byte {
 		p.Depth++
 	}
 	// Not recorded by older versions; the times are then 0.
-	_, _ = fmt.Sscanf(
-		w.metadataFields["exchangeTimeMs"],
-		"connect=%d firstByte=%d total=%d",
-		&p.ConnectMS,
-		&p.FirstByteMS,
-		&p.TotalMS,
-	)
+	_, _ = fmt.Sscanf(w.metadataFields["exchangeTimeMs"], "connect=%d firstByte=%d total=%d", &p.ConnectMS,
+		&p.FirstByteMS, &p.TotalMS)
 	return p.Append(b)
 }
 

@@ -115,10 +115,8 @@ func (l *nodeRun) readLinks(data []byte, f func(host, key string, link []byte)) 
 	if c == nil {
 		return meshnode.ErrSettingsUnknown
 	}
-	return exchange.Read(
-		data,
-		func(k entry.Candidate, link []byte) { f(c.OfHost(k.Host, k.Item.URL), k.Item.Key(), link) },
-	)
+	return exchange.Read(data,
+		func(k entry.Candidate, link []byte) { f(c.OfHost(k.Host, k.Item.URL), k.Item.Key(), link) })
 }
 
 // slice returns the slice of a URL, once the crawl was started.

@@ -175,13 +175,7 @@ func uploadsAnother(t *testing.T, p place.Place, sizes []int) {
 	for _, size := range sizes {
 		first, second := RandomBytes(7, size), RandomBytes(8, size)
 		copy(second, first[:size/2]) // both begin with the same bytes
-		if err := upload(
-			t,
-			p,
-			"f",
-			first,
-			&failingReader{bytes.NewReader(first), int64(size - 1)},
-		); !errors.Is(
+		if err := upload(t, p, "f", first, &failingReader{bytes.NewReader(first), int64(size - 1)}); !errors.Is(
 			err,
 			errBroken,
 		) {

@@ -36,13 +36,8 @@ type Holder interface {
 	Export(owner func(host string) strategy.Node) (Export, error)
 	// Import receives a chunk. The function that it returns waits until the chunk is durable and shipped; it runs
 	// concurrently with the next Import.
-	Import(
-		ctx context.Context,
-		t member.Transfer,
-		seq uint64,
-		last bool,
-		data []byte,
-	) (durable func(context.Context) error,
+	Import(ctx context.Context, t member.Transfer, seq uint64, last bool,
+		data []byte) (durable func(context.Context) error,
 		err error)
 	Drop(ctx context.Context, t member.Transfer) error
 	// Forget forgets the hosts that have moved (nil: none), and records the transfers that are completed.

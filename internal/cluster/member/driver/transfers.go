@@ -64,11 +64,8 @@ func (t *transfers) apply(a member.Action) {
 	case member.Drain:
 		t.drain(a)
 	case member.Read:
-		t.inHolderLane(
-			a.From,
-			"read hosts of other owners",
-			func(ctx context.Context, h *holder) error { return t.read(ctx, h, a) },
-		)
+		t.inHolderLane(a.From, "read hosts of other owners",
+			func(ctx context.Context, h *holder) error { return t.read(ctx, h, a) })
 	case member.Forget:
 		t.inHolderLane(a.From, "forget hosts that have moved",
 			func(ctx context.Context, h *holder) error { return t.forget(ctx, h, a) })

@@ -239,10 +239,8 @@ func (p *Peer) fromMesh(out []Action) []Action {
 		case mesh.Find:
 			p.tag++
 			p.finds[p.tag] = a.ID
-			p.toOverlay = append(
-				p.toOverlay,
-				overlay.Find{ID: a.ID, Tag: p.tag, Want: a.Count, AcceptReported: true, SkipCache: a.Again},
-			)
+			p.toOverlay = append(p.toOverlay,
+				overlay.Find{ID: a.ID, Tag: p.tag, Want: a.Count, AcceptReported: true, SkipCache: a.Again})
 		case mesh.Suspect:
 			p.toOverlay = append(p.toOverlay, overlay.Suspect{Node: string(a.Node)})
 		case mesh.Wake:

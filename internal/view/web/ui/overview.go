@@ -155,13 +155,8 @@ func notices(o *Overview) (all []Word) {
 			100*busy/o.Pages)
 	}
 	if o.AbandonedMany() && o.HostsAbandoned > 0 {
-		say(
-			levelWarning,
-			"The next run retries them.",
-			"%d hosts were abandoned, with %s pending",
-			o.HostsAbandoned,
-			stats.Count(o.Abandoned, "URLs"),
-		)
+		say(levelWarning, "The next run retries them.", "%d hosts were abandoned, with %s pending", o.HostsAbandoned,
+			stats.Count(o.Abandoned, "URLs"))
 	}
 	if o.OutOfSockets > 0 {
 		say(levelWarning, "Raise ulimit -n, or lower --concurrency.",

@@ -300,11 +300,7 @@ func (h *crawlPages) overviewPage(c *crawl, r *http.Request) (*filled, error) {
 			doneText(r),
 			counts(o.Statuses, statusClass, func(k int) string { return pages + "status=" + strconv.Itoa(k) }),
 			counts(o.Types, nil, func(k string) string { return pages + "type=" + url.QueryEscape(k) }),
-			counts(
-				o.Errors,
-				func(string) string { return "bad" },
-				nil,
-			),
+			counts(o.Errors, func(string) string { return "bad" }, nil),
 			counts(o.Skipped, nil, func(k string) string { return excluded + url.QueryEscape(k) }),
 			c.waitsFor(r, o),
 			o.runs(),
