@@ -18,7 +18,7 @@ const clusterLong = `Try a cluster on this machine.
 
   kumo cluster demo       five nodes crawl a synthetic web; one is killed, and another joins
 
-docs/how-to/run-a-cluster-on-hosts.md describes how to run a real one: kumo node, start, status,
+docs/how-to/run-a-cluster-on-machines.md describes how to run a real one: kumo node, start, status,
 add, set, pause, resume, stop and secret.`
 
 func clusterCommand() *cobra.Command {

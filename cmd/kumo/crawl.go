@@ -44,15 +44,15 @@ const crawlLong = `Crawl from the given URLs and keep the result in a folder:
 
   warc/            requests and responses as WARC 1.1, with a CDXJ index beside each file
   index.cdxj       the merged index of all WARC files
-  pages.jsonl      one line for each page
+  pages.jsonl      one line for each page: any URL that was answered, with any status
   text.jsonl       with --text: one line for each page that has a main text
   fields.jsonl     with --fields: one line for each extracted record
   crawl.log        one line for each visit, in Heritrix's twelve fields
-  skipped.jsonl    one line for each URL in reach that was excluded, with the rule
+  skipped.jsonl    one line for each URL in scope that was not fetched, with the rule
   report.json      totals of the crawl
   config.yaml      the settings in effect
 
-Run the same command again to resume a crawl, also after Ctrl-C or a crash. It keeps its settings
+Run the same command again to resume a crawl, even after Ctrl-C or a crash. It keeps its settings
 unless you give others, and adds the seeds that you name. kumo snapshot copies a crawl, also while
 it runs; kumo repair makes a crawl with damaged files usable again.
 
@@ -65,7 +65,7 @@ On a terminal, kumo shows:
   pages    URLs answered (any status), and the rate; errors: URLs without an answer
   hosts    active: with a request in flight; waiting: for the delay or for a worker;
            backing off: after failures, or at the host's request
-  turns    hosts that wait for the turn of a shared server address (--ip-delay)
+  turns    hosts that wait because another host at their IP address was just fetched (--ip-delay)
   URLs     waiting: in queues; known: found in scope, fetched or not
   place    files that wait for upload, and why
   ends     earliest end, set by the slowest host's delay, and whether the queue grows;
@@ -78,8 +78,8 @@ resumed, and ends when the reader closes the pipe.
 
 With --recrawl the crawl continues after everything is fetched. It visits each page again when it
 is due, asks servers only for changes, and adapts the interval to how often a page changes. With
---due it visits what is due now, and ends. A page that is gone (404, 410) is retired after five
-visits, each after twice the time.`
+--due it visits what is due now, and ends. A page that answers 404 or 410 five times in a row is
+not visited again; the time between these visits doubles, up to the longest interval.`
 
 const crawlExample = `  kumo crawl https://example.com/
   kumo crawl --contact https://me.example/bot -d 2 --limit 1000 https://example.com/docs/ --scope prefix

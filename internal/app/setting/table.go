@@ -47,8 +47,8 @@ var All = []Setting{
 		Help:  "never fetch URLs that match `REGEX` (repeatable)",
 		Value: func(v *Values) Value { return patterns(&v.Job.Crawl.Exclude) }},
 	{Key: "canon", Group: Scoping, Scope: Crawl, Change: Fixed, Option: "Canon", Default: "none",
-		Help: "drop from URLs: tracking parameters, session ids, index pages, www; sort the query " +
-			"(tracking,session,index,www,sort or none)",
+		Help: "rewrite URLs: drop tracking parameters, session ids, index pages, www; sort the query " +
+			"(tracking,session,index,www,sort or none); the rewritten URL is fetched and archived",
 		Value: func(v *Values) Value { return canon(&v.Job.Crawl.Canon) }},
 	{Key: "embeds", Group: Scoping, Basic: true, Scope: Crawl, Change: Grow, Option: "Embeds",
 		Help:   "also fetch images, style sheets, scripts and other parts of pages, on any host",
@@ -61,7 +61,7 @@ var All = []Setting{
 		Help:  "also follow strings in scripts that look like paths",
 		Value: func(v *Values) Value { return Bool(&v.Job.ScriptPaths) }},
 	{Key: job.BlockKey, Group: Scoping, Scope: Crawl, Change: Live,
-		Help: "never fetch a host with its subdomains, or URLs that match a /regex/: `RULE` (repeatable); " +
+		Help: "never fetch what this `RULE` matches: a host with its subdomains, or URLs by /regex/ (repeatable); " +
 			"an empty rule removes those of earlier runs",
 		Value: func(v *Values) Value { return Texts(&v.Job.Block) }},
 	{Key: "block-file", Group: Scoping, Scope: Node, Change: NextRun,
@@ -205,14 +205,14 @@ var All = []Setting{
 			"(breadth), or at random",
 		Value: func(v *Values) Value { return Choice(&v.Job.Order, job.Orders()) }},
 	{Key: job.PreferKey, Group: Revisits, Scope: Crawl, Change: Live, Option: "Prefer",
-		Help:  "multiply the importance of URLs that match by WEIGHT: `REGEX=WEIGHT` (repeatable)",
+		Help:  "with `REGEX=WEIGHT`, multiply the importance of URLs that match by WEIGHT (repeatable)",
 		Value: func(v *Values) Value { return preferences(&v.Job.Crawl.Prefer) }},
 	{Key: "recrawl", Group: Revisits, Scope: Alone, Change: NextRun, Mirror: true,
-		Help: "visit URLs again: EVERY, or EVERY,LEAST,MOST, or never; 'REGEX=EVERY' for those that match " +
-			"(`INTERVAL`, repeatable)",
+		Help: "visit URLs again after this `INTERVAL`: EVERY, or EVERY,LEAST,MOST, or never; 'REGEX=EVERY' for those " +
+			"that match (repeatable)",
 		Value: func(v *Values) Value { return Texts(&v.Recrawl) }},
 	{Key: "due", Group: Revisits, Scope: Alone, Change: PerRun, FlagOnly: true,
-		Help:  "visit what is due again, then end (without --recrawl: pages visited 7 days ago)",
+		Help:  "visit what is due again, then end (without --recrawl: pages last visited 7 or more days ago)",
 		Value: func(v *Values) Value { return Bool(&v.Due) }},
 
 	{Key: job.NoTrapsKey, Group: Traps, Scope: Crawl, Change: NextRun, Option: "NoTraps",
@@ -250,7 +250,7 @@ var All = []Setting{
 		Help:  "fetch from private, loopback and link-local addresses, not only at the seeds' hosts",
 		Value: func(v *Values) Value { return Bool(&v.Job.Fetch.AllowPrivate) }},
 	{Key: "resolve", Group: Network, Scope: Node, Change: NextRun, Mirror: true, Option: "Resolver",
-		Help:  "connect to ADDR for HOST:PORT; * is any host or port: `HOST:PORT:ADDR` (repeatable)",
+		Help:  "with `HOST:PORT:ADDR`, connect to ADDR for HOST:PORT; * is any host or port (repeatable)",
 		Value: func(v *Values) Value { return Texts(&v.Job.Fetch.Resolve) }},
 	{Key: "dns-server", Group: Network, Scope: Node, Change: NextRun, Mirror: true,
 		Help:  "ask the name server at `HOST:PORT` instead of the system's",
@@ -267,14 +267,14 @@ var All = []Setting{
 		Help:  "with a remote --out that fails: retry for this time at the end of the crawl",
 		Value: func(v *Values) Value { return Time(&v.PlaceWait) }},
 	{Key: "sink", Group: Places, Scope: Alone, Change: PerRun,
-		Help:  "send records to a server while the crawl runs: a `URL` (repeatable; docs/reference/sinks.md)",
+		Help:  "send records to the server at this `URL` while the crawl runs (repeatable; docs/reference/sinks.md)",
 		Value: func(v *Values) Value { return Texts(&v.Sinks) }},
 	{Key: "sink-wait", Group: Places, Scope: Alone, Change: PerRun, Default: "1m",
 		Help:  "wait this long at the end for a sink that accepts nothing",
 		Value: func(v *Values) Value { return Time(&v.SinkWait) }},
 
 	{Key: "filter", Group: Filters, Scope: Node, Change: NextRun,
-		Help: "ask a program, or a FILE.star, which links, requests and pages to drop or change: `COMMAND` " +
+		Help: "ask this `COMMAND`, or a FILE.star, which links, requests and pages to drop or change " +
 			"(repeatable; docs/reference/filters.md)",
 		Value: func(v *Values) Value { return Texts(&v.Filter.Commands) }},
 	{Key: "filter-procs", Group: Filters, Scope: Node, Change: NextRun,
