@@ -234,7 +234,7 @@ func warnOfTraps(log *slog.Logger, dir string, urls int64) {
 	if dir != "" {
 		how = []any{"list", "kumo traps " + dir, "let_in", "kumo crawl --out " + dir + " --no-traps"}
 	}
-	log.Warn(stats.Count(urls, "URLs")+" left out as traps without end", how...)
+	log.Warn(stats.Count(urls, "URLs")+" excluded as endless traps", how...)
 }
 
 // listenMetrics listens on the address for metrics; it returns nil if there is none.
@@ -528,7 +528,7 @@ func (s *console) logging() crawl.Listener {
 		l.Retried = func(r *page.Record, ask time.Duration) {
 			s.log.Debug("again later", "url", r.URL, "tries", r.Tries, "error", r.Detail, "retry_after", ask.String())
 		}
-		l.Skipped = func(k *page.Skip) { s.log.Debug("left out", "url", k.URL, "rule", k.Rule, "why", k.Why) }
+		l.Skipped = func(k *page.Skip) { s.log.Debug("excluded", "url", k.URL, "rule", k.Rule, "why", k.Why) }
 	}
 	return l
 }

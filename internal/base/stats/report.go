@@ -167,16 +167,16 @@ func (r *Report) PrintCounts(w io.Writer) {
 	row("bytes", "%s (%s/s)", Bytes(r.Bytes), Bytes(int64(r.BytesPerSecond)))
 	row("hosts", "%d; %s linked to", r.Hosts, Count(r.OffHosts, "hosts", "other"))
 	if r.Outages > 0 {
-		row("cut off", "for %v in total", time.Duration(r.OutageSeconds*float64(time.Second)).Round(time.Second))
+		row("offline", "for %v in total", time.Duration(r.OutageSeconds*float64(time.Second)).Round(time.Second))
 	}
 	if r.CookiesEvicted > 0 {
 		row("cookies", "%d kept, %d evicted for lack of space", r.Cookies, r.CookiesEvicted)
 	}
-	row("URLs", "%d known, %d waiting, %s found", r.Known, r.Waiting, Count(r.Links, "links"))
+	row("URLs", "%d known, %d pending, %s found", r.Known, r.Waiting, Count(r.Links, "links"))
 	list(row, "statuses", r.Statuses)
 	list(row, "types", r.Types)
 	list(row, "errors", r.Errors)
-	list(row, "left out", r.Skipped)
+	list(row, "excluded", r.Skipped)
 	if r.LinksCut > 0 {
 		row("links cut", "%s with more links than were read; links_cut in pages.jsonl has the limit (memory: see --memory)",
 			Count(r.LinksCut, "pages"))
@@ -184,7 +184,7 @@ func (r *Report) PrintCounts(w io.Writer) {
 	r.PrintFields(row)
 	r.printFilters(row)
 	if r.Abandoned > 0 {
-		row("given up", "%s, with %s: the same command tries %s again", Count(r.Abandoned, "URLs"),
+		row("abandoned", "%s, with %s: the same command tries %s again", Count(r.Abandoned, "URLs"),
 			Either(r.Abandoned, "its host", "their hosts"), Either(r.Abandoned, "it", "them"))
 	}
 	var slow []string

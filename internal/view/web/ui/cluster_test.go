@@ -236,7 +236,7 @@ func TestClusterActs(t *testing.T) {
 	}
 	form := url.Values{"csrf": {key("/crawls/nodes/act/block")}, "value": {"x.example"}}
 	_, text := b.ask(t, http.MethodPost, "/crawls/nodes/act/block", form)
-	const want = "At 2 nodes at least 9 of 2,204 URLs that were looked at would be left out; 6,204 wait in all. " +
+	const want = "At 2 nodes at least 9 of 2,204 URLs examined would be excluded; 6,204 wait in all. " +
 		"Not counted: n0002, which has not answered in time. Examples: http://a.example/x.example"
 	if !strings.Contains(text, want) {
 		t.Errorf("what a rule hits is not counted at all nodes:\n%s", text)

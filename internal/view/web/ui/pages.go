@@ -497,7 +497,7 @@ func (h *crawlPages) excludedPage(c *crawl, r *http.Request) (*filled, error) {
 		URLs  []jsonl.SkipLine
 		More  string
 		First bool
-	}{top: h.out.top(c, "Left out", "urls"), Rule: r.FormValue("rule"), First: cursor == lookup.Last}
+	}{top: h.out.top(c, "Excluded", "urls"), Rule: r.FormValue("rule"), First: cursor == lookup.Last}
 	var next int64
 	if p.URLs, next, err = c.archive.Excluded(r.Context(), p.Rule, cursor, defaultLimit); err != nil {
 		return nil, err
