@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"strings"
 	"time"
 
@@ -34,7 +35,8 @@ fetched, and where its record is; or why it was excluded.` +
 	viewLong + `
 
 CRAWL is the crawl's folder, as in --out, or a storage location with its uploaded files
-(s3://bucket/prefix). There, only data in these files is available, without the crawl's state.
+(s3://bucket/prefix). There, only data in these files is available, without the crawl's state. Without
+CRAWL, --out and --crawl, the folder is crawls/HOST, if it exists, where HOST is the URL's host.
 
 For a crawl of several nodes it also shows the owner of the URL's host, since when, and, with strategy
 hub, which nodes have failed to reach the host, and the time of the next attempt. Only the owner knows
@@ -43,7 +45,8 @@ any machine that reaches the cluster. For a host without an owner, it shows how 
 and on how many nodes: with strategy balance, hosts wait until the master assigns them to the node that
 is idle first.`
 
-const explainExample = `  kumo explain https://example.com/a -o crawls/example.com
+const explainExample = `  kumo explain https://example.com/a       # in crawls/example.com
+  kumo explain https://example.com/a -o crawls/example.com
   kumo explain /a -o crawls/example.com    # a path, where all seeds are of one host
   kumo explain https://example.com/a -o crawls/news-b --join a.internal:7070 --secret-file cluster.secret
   kumo explain https://example.com/a --crawl news
@@ -72,7 +75,7 @@ func explainCommand() *cobra.Command {
 			return e.run(cmd.ErrOrStderr(), args[len(args)-1])
 		}}
 	f := cmd.Flags()
-	f.StringVarP(&e.dir, "out", "o", "", "the crawl's `FOLDER` (required without --crawl)")
+	f.StringVarP(&e.dir, "out", "o", "", "the crawl's `FOLDER` (default: crawls/HOST, with the URL's host, if it exists)")
 	f.BoolVar(&e.json, "json", false, "print JSON")
 	e.bindCommand(f)
 	f.Lookup("crawl").Usage = "the `NAME` of a crawl of several nodes (default: from a node's folder)"
@@ -98,6 +101,9 @@ func (e *explainer) read(stderr io.Writer, url string) (err error) {
 		return err
 	}
 	if e.dir == "" && e.crawl == "" {
+		e.dir = defaultFolderOf(u)
+	}
+	if e.dir == "" && e.crawl == "" {
 		return usagef("which crawl? name its folder with --out, or a crawl of several nodes with --crawl")
 	}
 	x := &text.Explained{URL: u.String()}
@@ -119,6 +125,15 @@ func (e *explainer) read(stderr io.Writer, url string) (err error) {
 		return text.JSON(e.w, x)
 	}
 	return text.Explain(e.w, x)
+}
+
+// defaultFolderOf returns the default folder of a crawl with the URL's host as its first seed; "" if it does not exist.
+func defaultFolderOf(u weburl.URL) string {
+	dir := folder.DefaultDir(job.NameOf(u))
+	if at, err := os.Stat(dir); err != nil || !at.IsDir() {
+		return ""
+	}
+	return dir
 }
 
 // parse parses the URL. A path refers to the host of the seeds if all seeds of the folder's crawl have the same host.

@@ -201,8 +201,8 @@ var All = []Setting{
 		Value: func(v *Values) Value { return Bool(&v.Job.Moved) }},
 
 	{Key: job.OrderKey, Group: Revisits, Scope: Crawl, Change: NextRun, Option: "Order", Default: job.ByDepth,
-		Help: "fetch a host's URLs by depth, by importance (pagerank, opic, indegree), in the order found " +
-			"(breadth), or at random",
+		Help: "fetch a host's URLs by depth, shallowest first (breadth-first), by importance (pagerank, opic, " +
+			"indegree), in the order found (breadth), or at random",
 		Value: func(v *Values) Value { return Choice(&v.Job.Order, job.Orders()) }},
 	{Key: job.PreferKey, Group: Revisits, Scope: Crawl, Change: Live, Option: "Prefer",
 		Help:  "with `REGEX=WEIGHT`, multiply the importance of URLs that match by WEIGHT (repeatable)",

@@ -71,7 +71,6 @@ var outcomeText = map[inspect.Outcome]string{
 	inspect.Undecided:   "it may be known already: the next merge of known URLs decides",
 	inspect.Abandoned:   "with its host, until the next run",
 	inspect.Deferred:    "a better link may still admit it",
-	inspect.Error:       "the server answered, but not with a page",
 	inspect.Claiming:    "a page links to it; the nodes that remember its host must still decide whether it is new",
 	inspect.Elsewhere:   "another node fetches its host",
 	inspect.Unaccounted: "it is being moved between queues: try again",
@@ -84,6 +83,9 @@ func outcomeLine(x *inspect.Explanation) string {
 	if x.LinksCut > 0 {
 		return fmt.Sprintf("unknown: no link to it was read, but %s %s more links than were read (links_cut in pages.jsonl)",
 			stats.Count(x.LinksCut, "pages"), stats.Either(x.LinksCut, "has", "have"))
+	}
+	if x.Fate == inspect.Error && x.Page != nil {
+		return fmt.Sprintf("error: it was fetched, with status %d", x.Page.Status)
 	}
 	if words := outcomeText[x.Fate]; words != "" {
 		return string(x.Fate) + ": " + words
