@@ -223,7 +223,7 @@ func (n *nodeRunner) run(ctx context.Context, out io.Writer) (err error) {
 			printUploads(out, up.Status())
 		}
 		if again := refetched(one); again > 0 {
-			fmt.Fprintf(out, "  %-9s %s of lost nodes: their records had not reached the place\n", "again",
+			fmt.Fprintf(out, "  %-9s %s of lost nodes: their records had not been uploaded\n", "again",
 				stats.Count(again, "pages"))
 		}
 	}
