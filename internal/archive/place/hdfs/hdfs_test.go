@@ -291,7 +291,7 @@ func TestALockIsLostWithItsClient(t *testing.T) {
 	}
 	_, err = open(t, p.URL(), Config{}).Lock(t.Context(), "l")
 	if !errors.Is(err, place.ErrLocked) || !strings.Contains(err.Error(), "127.0.0.1") ||
-		!strings.Contains(err.Error(), "another minute") {
+		!strings.Contains(err.Error(), "after a minute") {
 		t.Errorf("locked twice, or without a word by whom and for how long: %v", err)
 	}
 	if err := unlock(); err != nil {
