@@ -188,7 +188,7 @@ func (d *disturbed) live(server *synthweb.Server) (done bool) {
 				return true
 			}
 			<-read
-			if strings.Contains(said.String(), "a collection is run once at a time") {
+			if strings.Contains(said.String(), "a collection can run only once at a time") {
 				return d.waitForLease()
 			}
 			d.Fatalf("%v\n%s", err, said.String())
