@@ -299,7 +299,7 @@ func TestNodesPageOverTLS(t *testing.T) {
 		t.Errorf("the URL with the token: %d, a secure cookie: %v", status, secure)
 	}
 	// with the cookie
-	if status, text := ask(page, ""); status != http.StatusOK || !strings.Contains(text, "was not started yet") {
+	if status, text := ask(page, ""); status != http.StatusOK || !strings.Contains(text, "has not been started") {
 		t.Errorf("with the cookie: %d, %s", status, text)
 	}
 	if _, err := http.Get("https://127.0.0.1:" + port + "/"); err == nil { //nolint:noctx // nothing is got

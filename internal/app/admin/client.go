@@ -46,7 +46,7 @@ type Client interface {
 	Model(ctx context.Context, crawl string, patience time.Duration) (*inspect.Model, []model.Sample, error)
 
 	Record(ctx context.Context) (desired.Record, error)
-	// returns the crawl's record and the state of all nodes
+	// Cluster returns the crawl's record and the state of all nodes.
 	Cluster(ctx context.Context, crawl string) (*inspect.Cluster, error)
 	// Owners returns the owners of hosts, Owner that of one host; nil if it has none yet. self is the identity of the
 	// calling node, if it is one.

@@ -55,7 +55,7 @@ func (q *HostQuery) checkNames(strategy string) error {
 	return nil
 }
 
-// Owners returns the owners of the hosts. A control unit's table is read from its log; hashes are computed.
+// Owners returns the owners of the hosts. A leader's table is read from its log; hashes are computed.
 func (c *client) Owners(ctx context.Context, q HostQuery) (*inspect.Owners, error) {
 	ctx, w := withIdleTimeout(ctx, q.Patience)
 	defer w.stop()
@@ -129,7 +129,7 @@ func (c *client) members(ctx context.Context) (*quorum.Table, *Placement, error)
 	return t, p, err
 }
 
-// readTable calls f with each host in the control unit's table.
+// readTable calls f with each host in the leader's table.
 func (c *client) readTable(ctx context.Context, w *idleTimeout, p *Placement, f func(central.Host)) error {
 	if err := p.Table(c.logReader(ctx, w), func(h central.Host) bool { f(h); return true }); err != nil {
 		return fmt.Errorf("read the control unit's log: %w", err)
@@ -173,7 +173,7 @@ func (p *Placement) ownedByHash(t *quorum.Table, host string) *inspect.Owned {
 	return &inspect.Owned{Host: host, Owner: owner.Name(), Node: string(owner), State: inspect.HostHashed}
 }
 
-// ownedFromTable converts an entry of the control unit's table.
+// ownedFromTable converts an entry of the leader's table.
 func (p *Placement) ownedFromTable(h central.Host, t *quorum.Table) *inspect.Owned {
 	o := &inspect.Owned{Host: h.Name, Owner: h.Owner.Name(), Node: string(h.Owner), Gone: hasLeft(h.Owner, t),
 		State: inspect.HostState(h.State), Since: h.Since, Rounds: h.Round, Moved: h.Moved, Again: h.RetryAt}

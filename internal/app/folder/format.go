@@ -55,7 +55,7 @@ func readFormat(dir string) (format int, kumo string, err error) {
 	return format, kumo, nil
 }
 
-// WriteFormat writes the format file unless it exists.
+// WriteFormat writes the format file unless it is intact and has the current format.
 func (f *Folder) WriteFormat() error {
 	if format, kumo, err := readFormat(f.Dir); err == nil && format == Format && kumo != "" {
 		return nil

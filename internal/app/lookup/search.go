@@ -228,7 +228,7 @@ type IndexState struct {
 	Fit  int64   `json:"fit"`  // matches of the query
 }
 
-// Index returns the progress of the full-text index; [fulltext.ErrNone] if there is none.
+// Index returns the progress of the full-text index; [fulltext.ErrNoIndex] if there is none.
 func (a *Archive) Index() (s IndexState, err error) {
 	r, err := fulltext.OpenReader(a.disk, filepath.Join(a.dir, indexDir))
 	if err != nil {

@@ -209,7 +209,7 @@ type Drain struct {
 // has recovered. Owner returns a host's owner; "" for a host that stays.
 //
 // One pass over From's hosts serves all owners: each chunk is for one of them, in no order of owners. Another Attempt
-// starts the pass again and drops what earlier attempts have read. At most Config.Window chunks are requested and not
+// starts the pass again and drops what earlier attempts have read. At most Timing.Window chunks are requested and not
 // yet imported.
 type Read struct {
 	From    strategy.Node
@@ -239,10 +239,10 @@ type Forget struct {
 	Completed []Transfer
 }
 
-// Moved reports whether the state of a host has moved to another node and must be forgotten. received is the last
-// epoch, not yet finalized, under which a complete or current transfer brought the host to the node; 0 if there is
-// none. State that arrived under the epoch of the move, or later, may be newer than the sent state, so the host stays.
-// If a host has moved for one value of received, it has moved for all lower values.
+// Moved reports whether the state of a host has moved to another node and must be forgotten. came is the last epoch,
+// not yet finalized, under which a complete or current transfer brought the host to the node; 0 if there is none. State
+// that arrived under the epoch of the move, or later, may be newer than the sent state, so the host stays. If a host
+// has moved for one value of came, it has moved for all lower values.
 type Moved func(host string, came uint64) bool
 
 // Recover prepares a dead node's state: it seals the node's log, reads it, and drops incomplete transfers to that node.

@@ -49,7 +49,7 @@ type Checkpoints struct {
 }
 
 // checkpoint writes the views of the journal to disk as they are at one moment, so that the journal before it can be
-// dropped. The crawl continues meanwhile. Pending URLs of seen may be decided on the way.
+// dropped. The crawl continues meanwhile. On the way, seen may decide undecided URLs.
 func (c *Checkpoints) checkpoint(ctx context.Context) error {
 	if c.known.db == nil {
 		return nil
@@ -129,7 +129,7 @@ func (c *Checkpoints) announceCheckpoint(n *recovery.Note) error {
 // Journalled returns the position after the last batch in the journal. Batches may be appended concurrently.
 func (c *Checkpoints) Journalled() journal.Position { return c.ledger.Position() }
 
-// resolvePending makes a checkpoint in which seen decides all pending URLs.
+// resolvePending makes a checkpoint, and then has seen decide all undecided URLs.
 func (c *Checkpoints) resolvePending(ctx context.Context) error {
 	if err := c.checkpoint(ctx); err != nil || c.known.db == nil {
 		return err
@@ -212,7 +212,8 @@ func (c *Checkpoints) lastCheckpoint(ctx context.Context) error {
 // resolveShare bounds the load of resolvePending in an idle persistent run: to one part in resolveShare of the time.
 const resolveShare = 10
 
-// keepResolving resolves pending URLs whenever the queues of a persistent run are empty, until the context ends.
+// keepResolving has seen decide undecided URLs whenever the queues of a persistent run are empty, until the context
+// ends.
 func (c *Checkpoints) keepResolving(ctx context.Context) error {
 	if c.known.db == nil || !c.cfg.KeepOpen {
 		return nil

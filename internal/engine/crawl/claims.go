@@ -85,7 +85,7 @@ func newClaims(slices *item.Slices, p *Parts, t recovery.Tenures) *claims {
 }
 
 // openVisit returns the links of a visit that begins, together with those of an earlier, postponed visit to the host.
-// They must be passed to addFinished or retainOpen.
+// They must be passed to closeVisit, as the visit of a batch, or to retainOpen.
 func (c *claims) openVisit(host string) *visitLinks {
 	if c == nil {
 		return nil

@@ -23,19 +23,19 @@
 //
 // Calls go down this list of files: from the parts that drive a crawl to those that hold its state.
 //
-//	engine rebuild seeds keepopen restore                     a run and its seeds
-//	drain checkpoint snapshot writedeferred                   how it ends, and the files that it leaves
-//	explain inspector top probe tuning                        questions to it
-//	due stuck rankkeeper                                      beside the visits
-//	dispatched release links peerhosts                        other nodes
-//	runner workers interrupt                                  workers
-//	visit hooks robots sitemaps login hops                    a visit
-//	read readpool shares recrawl override traps               its page
-//	outcome vitals leave                                      its end
-//	abandon apply outbox claims admission judge               a batch on its way into the journal
-//	scopeseeds router origins holds line diskguard valve      limits that delay visits
-//	known ends vain limits counts ranking rankfiles names     known URLs, hosts and counts
-//	config listener                                           settings and events
+//	engine rebuild seeds keepopen restore                      a run and its seeds
+//	drain checkpoint snapshot writedeferred                    how it ends, and the files that it leaves
+//	explain inspector top probe tuning                         questions to it
+//	due stuck rankkeeper                                       beside the visits
+//	dispatched release links peerhosts                         other nodes
+//	runner workers interrupt                                   workers
+//	visit hooks robots sitemaps login hops                     a visit
+//	read readpool shares recrawl override traps                its page
+//	outcome vitals leave                                       its end
+//	abandon apply outbox claims admission judge                a batch on its way into the journal
+//	scopeseeds router origins holds line diskguard valve       limits that delay visits
+//	known visitends vain limits counts ranking rankfiles names known URLs, hosts and counts
+//	config listener                                            settings and events
 //
 // [New] makes the parts from the bottom up, and gives each the parts that it uses, which were made before it. Only a
 // run's stopper is called from below. Package visit has the code that batch crawls and plans use, too.
@@ -63,11 +63,11 @@
 //
 // A [Router] reports which hosts this node owns. A link to another node's host is not offered to seen but put into the
 // outbox (outbox.go, package exchange). The journal records it in the batch of the page that contains it.
-// [Links.Batches] returns the link until [Links.Answered] reports that the host's owner has it. A checkpoint writes
-// the links left in the outbox to the journal again. The owner admits the link with [Links.TakeLinks] (links.go),
-// which returns when the link is in the owner's journal and the journal is replicated. So at least one node holds each
-// link at any time. If two nodes hold it, seen recognizes the second copy. While the outbox is full, workers fetch no
-// new URL.
+// [Links.Batches] returns the link until [Links.Answered] reports that the host's owner has it. A checkpoint writes the
+// links left in the outbox to the journal again. The owner admits the link with [Links.TakeLinks] (links.go), which
+// returns when the link is in the owner's journal and the journal is replicated. So at least one node holds each link
+// at any time. If two nodes hold it, seen recognizes the second copy. While the outbox is full, workers fetch no new
+// URL.
 //
 // In a mesh crawl, links are claimed (claims.go): a node does not queue a link because one of its pages contains it.
 // All links go through the outbox to the nodes that remember which URLs are known. These nodes dispatch new URLs to the

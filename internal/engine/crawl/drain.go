@@ -4,9 +4,9 @@ import (
 	"context"
 )
 
-// Drain waits until no visit to the selected hosts is under way, none of their URLs is pending in seen, and their data
-// is in the journal, which is replicated. of selects the hosts; nil selects those that the router does not assign to
-// this node when Drain is called. It needs a Run to commit.
+// Drain waits until no visit to the selected hosts is under way, none of their URLs is undecided in seen, and their
+// data is in the journal, which is replicated. of selects the hosts; nil selects those that the router does not assign
+// to this node when Drain is called. It needs a Run to commit.
 func (e *Engine) Drain(ctx context.Context, of func(host string) bool) error {
 	if of == nil {
 		of = func(host string) bool { return !e.Inspector.hosts.ours(host) }

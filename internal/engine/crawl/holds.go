@@ -19,7 +19,7 @@ type holds struct {
 	received atomic.Int64 // calls that brought links, seeds or hosts
 }
 
-// admit waits for room for links from another node, and counts the call.
+// admit waits for room for links, dispatched URLs or hosts from another node, and counts the call.
 func (h *holds) admit(ctx context.Context) error {
 	h.awaitRoom(ctx)
 	if err := ctx.Err(); err != nil {

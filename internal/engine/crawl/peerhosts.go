@@ -22,9 +22,9 @@ type transferHooks struct {
 	frontier *frontier.Frontier
 }
 
-// hostsRemoved drops the engine's data about hosts that were handed over. If they come back, their robots.txt is
-// fetched again. robots are fetches of robots.txt, for other hosts, that were lost with them: these hosts request
-// theirs again.
+// hostsRemoved drops the engine's data about hosts that were removed: handed over, released or dropped. If they come
+// back, their robots.txt is fetched again. robots are fetches of robots.txt, for other hosts, that were lost with them:
+// these hosts request theirs again.
 func (h *transferHooks) hostsRemoved(hosts []string, robots []item.Item) {
 	for _, slice := range hosts {
 		host := item.HostOfSlice(slice)

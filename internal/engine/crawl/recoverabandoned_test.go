@@ -25,8 +25,8 @@ func abandonedItem(i int) item.Item {
 		Depth: int32(i), Kind: page.Anchor, Redirects: 1, Tries: 3, ScopeSeed: i%2 == 0, Reported: true, Recrawl: i%3 == 0}
 }
 
-// TestRecoverSortsTheAbandonedQueue: two URLs are on the abandoned queue and two in the frontier, one of each visited
-// since the checkpoint.
+// TestRecoverSortsTheAbandonedQueue: of two URLs on the abandoned queue and one in the frontier, one of each was
+// visited since the checkpoint.
 func TestRecoverSortsTheAbandonedQueue(t *testing.T) {
 	dir := t.TempDir()
 	e := onDisk(t, dir)

@@ -73,7 +73,7 @@ const topStep = 4096
 var errNoKnown = errors.New("a crawl without a folder keeps no list of known URLs")
 
 // Top returns the n most important known URLs. With bySite, it returns the most important URL of each site, for the n
-// first sites. It goes through all known URLs.
+// sites where that URL is most important. It goes through all known URLs.
 func (i *Inspector) Top(ctx context.Context, n int, bySite bool) (all []Important, err error) {
 	if i.known.db == nil {
 		return nil, errNoKnown

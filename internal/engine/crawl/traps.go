@@ -73,7 +73,7 @@ type trapVisit struct {
 	guard  *trapGuard
 	url    weburl.URL // URL of the visit
 	trial  traps.Trial
-	linked bool // the URL was found on a duplicate page, and another page links to it
+	linked bool // the URL was found on a duplicate page, and a page that is not a duplicate links to it
 }
 
 // passesBeforeLookup checks a visit before the first request to its host, even for its address. If it returns false,

@@ -129,7 +129,8 @@ func (s *serving) sources() (fresh, again <-chan struct{}) {
 	if len(s.inFlight) == 0 {
 		again = s.pool.retries.ready
 	}
-	// an idle process takes any question; a busy one leaves retries to idle ones
+	// an idle process takes any question; a busy one takes no new questions while retries wait, so that it becomes idle
+	// and can take one
 	if len(s.inFlight) == 0 || len(s.inFlight) < s.capacity() && s.pool.retries.empty() {
 		fresh = s.pool.fresh.ready
 	}

@@ -68,7 +68,7 @@ type Forecast struct {
 const (
 	window         = 5 * time.Minute
 	sampleInterval = 5 * time.Second  // between retained samples
-	minSpan        = 20 * time.Second // least age of the baseline for a trend
+	minSpan        = 20 * time.Second // least age of the oldest sample for a trend
 )
 
 // A Forecaster makes forecasts from samples. It must be used by one goroutine.

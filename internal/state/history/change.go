@@ -19,8 +19,8 @@ const (
 )
 
 // Insert inserts URLs of a host. URLs that are not Done are inserted as dispatched, unless they are known; the others
-// are marked as done. Insert appends the previous state of each URL to before. If a URL occurs twice, its second
-// previous state is that of the first.
+// are marked as done. Insert appends the previous state of each URL to before. If a URL occurs twice, the previous
+// state of the second is the one that the first has set.
 func (d *DB) Insert(host string, urls []URL, before []State) ([]State, error) {
 	from := len(before)
 	before = append(before, make([]State, len(urls))...)

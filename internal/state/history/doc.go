@@ -9,7 +9,7 @@
 //
 //   - The key of a URL depends on its host only ([Config].Key). So links to a host are queried together, mostly with
 //     one read of a block.
-//   - [DB.Enter] queries and records in one step. If two nodes find the same URL at once, only one gets it as new.
+//   - [DB.Insert] queries and records in one step. If two nodes find the same URL at once, only one gets it as new.
 //   - A URL is dispatched or done. A dispatched URL has its Data. A done URL has a hash of 14 bytes, and stays done.
 //   - There are no lists. Transfers to other nodes read and delete the history host by host.
 //

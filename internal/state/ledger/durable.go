@@ -118,8 +118,8 @@ func (l *Ledger) WaitDurable(ctx context.Context, sequence uint64) error {
 	return err
 }
 
-// FlushDurable returns when everything queued before the call is durable and, if the journal is shipped, shipped. Run
-// must be active.
+// FlushDurable returns when everything queued before the call is durable and, if the journal is shipped, shipped. This
+// includes puts that hold the gate at the time of the call. Run must be active.
 func (l *Ledger) FlushDurable(ctx context.Context) error {
 	return l.WaitDurable(ctx, l.Sequence())
 }

@@ -10,7 +10,7 @@ type Entry struct {
 	URL   string
 	State State     // Unknown if it has metadata but was never offered
 	Depth int32     // the least at which it was met in this state
-	First time.Time // time of the first offer, to the minute
+	First time.Time // when the URL was first met, to the minute
 	Meta
 }
 

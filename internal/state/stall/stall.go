@@ -221,7 +221,7 @@ type Change uint8
 // Changes.
 const (
 	Same  Change = iota
-	Began        // also if the reason changes
+	Began        // not if only the reason changes
 	Ended
 )
 

@@ -23,7 +23,7 @@ type Holding struct {
 	// reports whether skipped.jsonl has reported the URL as failed with its host
 	Reported  func(url string) bool
 	Excluded  func(host string) bool // reports whether a host is not held
-	Unsettled Unsettled              // of a dead node: its incoming transfers
+	Unsettled Unsettled              // of a dead node: its unsettled transfers
 	Now       func() time.Time
 	Worth     func(url string) float32 // returns the worth of links to a pending URL; may be nil
 	Cookies   *cookies.Jar             // nil if cookies are not stored

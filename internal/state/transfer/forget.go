@@ -105,7 +105,8 @@ func newForgetting(ctx context.Context, r *Endpoint, gone func(host string) bool
 	return f
 }
 
-// run forgets the hosts found by some steps. It returns the number of the last batch in the journal.
+// run forgets the hosts found by some steps. It returns the ledger's sequence number of the batch that forgets the last
+// of them; the caller can wait until it is durable.
 func (f *forgetting) run(steps ...func() error) (sequence uint64, err error) {
 	for _, step := range append(steps, f.flush) {
 		if err := step(); err != nil {

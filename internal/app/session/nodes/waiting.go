@@ -83,7 +83,7 @@ func (w *waiter) publish(ctx context.Context) {
 	}
 }
 
-// withdrawOnJoin withdraws the announcement as soon as the node is a member. Until then the control unit expects it.
+// withdrawOnJoin withdraws the announcement as soon as the node is a member. Until then the leader expects it.
 func (w *waiter) withdrawOnJoin(ctx context.Context) {
 	for range wait.Ticks(ctx, w.m.n.Timing.Beat/4) {
 		if w.m.router.Member() {

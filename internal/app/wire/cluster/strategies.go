@@ -93,8 +93,8 @@ func parseHub(way, preset string) (*hub.Config, error) {
 	return &cfg, nil
 }
 
-// tableKey returns the hash key of the control unit's table. It prevents outsiders from choosing host names that
-// collide. A cluster without a secret runs on one machine.
+// tableKey returns the hash key of the leader's table. It prevents outsiders from choosing host names that collide. A
+// cluster without a secret runs on one machine.
 func tableKey(s secret.Secret) (key hosttable.Key, err error) {
 	if s.IsZero() {
 		return key, nil

@@ -65,7 +65,7 @@ func followIndex(disk vfs.FS, dir, at string, said func(error), text textOf,
 		}})
 }
 
-// rebuildIfDamaged adds sink.ErrLost to the error if the index is damaged, so that the follower rebuilds it.
+// rebuildIfDamaged adds sink.ErrDataLost to the error if the index is damaged, so that the follower rebuilds it.
 func rebuildIfDamaged(err error) error {
 	if fulltext.IsDamaged(err) {
 		return errors.Join(sink.ErrDataLost, err)

@@ -245,7 +245,7 @@ var errInterruptEnds = fmt.Errorf("the run was interrupted %v ago", interruptGra
 
 // Finish uploads the rest after a run, when all files are closed. It returns when everything is uploaded, or without
 // progress for the configured wait. After an interrupted run it ends after a minute, or at the first failure. The error
-// is upload.ErrWaits if files are missing.
+// is upload.ErrIncomplete if files are missing.
 func (u *Upload) Finish(ctx context.Context) error {
 	patience := u.wait
 	if ctx.Err() != nil {

@@ -116,15 +116,15 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		t.Fatal(err)
 	}
 	failing(t, try(strings.Replace(good, buckettest.Bucket, "nobody", 1)), fs.ErrNotExist, "open s3://nobody/x",
-		"no such bucket", "aws s3 mb s3://nobody")
+		"the bucket does not exist", "aws s3 mb s3://nobody")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "wrong")
-	failing(t, try(good), fs.ErrPermission, "does not accept the credentials", "AWS_SECRET_ACCESS_KEY")
+	failing(t, try(good), fs.ErrPermission, "rejects the credentials", "AWS_SECRET_ACCESS_KEY")
 	t.Setenv("AWS_ACCESS_KEY_ID", "nobody")
-	failing(t, try(good), fs.ErrPermission, "does not accept the credentials")
-	failing(t, try(good+"&anonymous=true"), fs.ErrPermission, "does not permit it", "rights")
+	failing(t, try(good), fs.ErrPermission, "rejects the credentials")
+	failing(t, try(good+"&anonymous=true"), fs.ErrPermission, "access denied", "permission")
 	t.Setenv("AWS_ACCESS_KEY_ID", "")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "")
-	failing(t, try(good), nil, "there are no credentials", "AWS_ACCESS_KEY_ID", "anonymous=true")
+	failing(t, try(good), nil, "no credentials found", "AWS_ACCESS_KEY_ID", "anonymous=true")
 	buckettest.Credentials(t)
 
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -133,7 +133,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	}
 	address := l.Addr().String()
 	_ = l.Close() // nothing listens there
-	failing(t, try(buckettest.URL("http://"+address, "x")), nil, "cannot be reached", address, "endpoint=")
+	failing(t, try(buckettest.URL("http://"+address, "x")), nil, "cannot reach the store", address, "endpoint=")
 	failing(t, try(good+"&profile=nobody"), nil, "nobody")
 }
 

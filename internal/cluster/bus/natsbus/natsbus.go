@@ -41,7 +41,8 @@ type Config struct {
 	Crawl string // one word; part of the crawl's subjects and streams
 
 	// Listen is the "host:port" of the server that runs in this process, if it runs one. Other nodes use this address,
-	// and other servers the next port. The process runs a server if Listen is among Servers, or if Servers is empty.
+	// and other servers the next port. The process runs a server if Listen is among Servers, or if Servers and Join are
+	// empty.
 	Listen string
 	// Servers are the addresses of all nodes with servers: 1, 3 or 5 of them, fixed when the cluster is created. A node
 	// that has them needs no Join.

@@ -26,7 +26,8 @@ type security struct {
 	local peer.ID
 }
 
-// newSecurity is called by libp2p, for the node and for the peer by which it tests whether others can be reached.
+// newSecurity returns the security of the peer with a key: of the node, or of the peer by which it tests whether others
+// can be reached.
 func (m membership) newSecurity(id protocol.ID, key crypto.PrivKey, muxers []tptu.StreamMuxer) (*security, error) {
 	t, err := noise.New(id, key, muxers)
 	if err != nil {

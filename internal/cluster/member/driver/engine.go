@@ -63,7 +63,7 @@ type FailedNodes interface {
 // A FailedState is the state of a dead node.
 type FailedState interface {
 	Received() []member.Transfer  // complete transfers to the node since the last finalized epoch
-	Forgotten() []member.Transfer // transfers that the node had completed since then
+	Forgotten() []member.Transfer // complete transfers from the node since then, whose hosts it has forgotten
 	Forget(gone member.Moved)     // excludes hosts from later exports
 	Export(owner func(host string) strategy.Node) (Export, error)
 	// OutboxLinks calls f with the links that the node had for others, in batches for AdoptLinks.

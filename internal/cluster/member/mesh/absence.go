@@ -7,7 +7,7 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// Absences record which nodes have gone lately, and how long to wait for missing ones.
+// absences record which nodes have gone lately, and how long to wait for missing ones.
 //
 // In a part of a network that is cut off, or whose other nodes sleep, there may be fewer nodes than a host has backups.
 // A link that is claimed there is on fewer disks, and could be lost with one of them. So the claim waits until the

@@ -25,7 +25,7 @@ type pass struct {
 	again  bool // it has already gone over all of them once
 }
 
-// Agreements establish agreements at the first backup of a host.
+// agreements establish agreements at the first backup of a host.
 //
 // It sends the open URLs to the other backups (itemStore), a piece at a time, records those that one of them has as
 // done, and has the rest dispatched.

@@ -23,7 +23,7 @@ const (
 	lostFor   = 10 * time.Minute // other nodes may still keep lists of a node whose pages were offered
 )
 
-// Risks keep lists of pages at risk: this node's own, and copies of other nodes'.
+// risks keep lists of pages at risk: this node's own, and copies of other nodes'.
 //
 // If record files are uploaded to a storage location, a page is at risk from when it was fetched until its file is
 // uploaded. If its node and the disk are lost before, it must be fetched again, although all nodes have it as done. So
@@ -94,7 +94,7 @@ func (r *risks) acknowledged(from strategy.Node, m *varint.Reader) error {
 	return nil
 }
 
-// RiskLists send this node's lists of pages at risk to its keepers (AtRisk, messageRisks), and report when all of them
+// riskLists send this node's lists of pages at risk to its keepers (AtRisk, messageRisks), and report when all of them
 // have acknowledged (messageHaveRisks, Safe).
 //
 // Invariant: Safe is reported once for each AtRisk, after all keepers have the pages, or need not have them. If there

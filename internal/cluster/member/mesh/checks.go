@@ -7,7 +7,7 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// Checks query targets from time to time whether they still have the hosts that were dispatched to them: itemCheck.
+// checks query targets from time to time whether they still have the hosts that were dispatched to them: itemCheck.
 //
 // Invariant: at most one timer runs for a target, while it is watched for any host.
 type checks struct {
@@ -58,7 +58,7 @@ func (s *checks) watches(target strategy.Node, host string) bool {
 	return c != nil && c.hosts[host]
 }
 
-// hosts returns the hosts in the next query to a target, sorted.
+// hosts returns all hosts about which a target is queried, sorted.
 func (s *checks) hosts(target strategy.Node) []string {
 	if c := s.target[target]; c != nil {
 		return sortedKeys(c.hosts)

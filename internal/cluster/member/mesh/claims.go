@@ -6,7 +6,7 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// Claims turn links that nodes have found into URLs to be fetched, at the first backup of their host.
+// claims turn links that nodes have found into URLs to be fetched, at the first backup of their host.
 //
 // A batch arrives as Offered. Each new link is recorded here and at the other backups (itemStore), and is then
 // dispatched. Answer returns to the finder which links of the batch are refused. It forgets the others.

@@ -8,7 +8,7 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// Copies keep each host's history at as many nodes as the host has backups.
+// copies keep each host's history at as many nodes as the host has backups.
 //
 // When the nodes around this one have changed, it sweeps over all hosts of its history (Sweep, Swept). A node that has
 // become a backup receives everything about the host from the first of the earlier backups. A node that is no longer a

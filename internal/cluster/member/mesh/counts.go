@@ -18,7 +18,7 @@ const (
 	maxCountsSent = 1 << 8  // per message
 )
 
-// Counts keep the numbers of pages that nodes have fetched, so that the sum over all nodes includes departed nodes.
+// counts keep the numbers of pages that nodes have fetched, so that the sum over all nodes includes departed nodes.
 //
 // Each node sends its count, which never decreases, to the nodes closest to it. They keep the greatest count that they
 // have received (messageCounts). The node closest to the id of a departed node adds that node's count to its own. When

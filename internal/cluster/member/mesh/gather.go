@@ -75,7 +75,7 @@ const (
 	maxFigures   = 64
 )
 
-// Gatherings add up all nodes' reports about themselves, over the tree that the buckets form.
+// gatherings add up all nodes' reports about themselves, over the tree that the buckets form.
 //
 // The node that begins queries one node of each of its buckets (messageGather). That node answers for all ids of the
 // bucket (messageTally), and queries one node of each of its own buckets that lie within. So each node is queried once,

@@ -38,7 +38,7 @@ type postponedEnqueue struct {
 	enqueue func()
 }
 
-// Handovers ensure that a host is fetched by one node at a time.
+// handovers ensure that a host is fetched by one node at a time.
 //
 // The next target requests the nodes that may have fetched the host before to stop (itemYield), and enqueues nothing
 // until they have. In the worst case that takes as long as the host's own response, so it repeats the request. A node

@@ -22,7 +22,7 @@ type holding struct {
 // markDelay is how long marks wait for others, to be reported together.
 const markDelay = 300 * time.Millisecond
 
-// Holdings pass a host's URLs to the engine, at the host's target (itemDispatch, Enqueue), and report fetched ones to
+// holdings pass a host's URLs to the engine, at the host's target (itemDispatch, Enqueue), and report fetched ones to
 // the first backup (Finished, itemMarks). When another node becomes the target, the engine stops (Release, Released),
 // and the first backup learns which node fetches the host from then on (itemMoved).
 //

@@ -43,7 +43,7 @@ type backlog struct {
 	reading bool
 }
 
-// OpenHosts have the open URLs of hosts fetched. Every backup of a host counts the open ones. The first backup sends
+// openHosts have the open URLs of hosts fetched. Every backup of a host counts the open ones. The first backup sends
 // them to the host's target (itemDispatch), and again if the target is gone, reports that it no longer has them, or
 // names another target (itemMoved).
 //

@@ -5,7 +5,7 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// Lookups find the nodes closest to an id, through the overlay: Find, answered by Found.
+// lookups find the nodes closest to an id, through the overlay: Find, answered by Found.
 //
 // Invariants: at most max lookups run at once, and one for each id; each waiting function is called once.
 type lookups struct {

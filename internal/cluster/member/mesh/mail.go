@@ -77,7 +77,7 @@ func anyOpen(links []Link) bool {
 	return slices.ContainsFunc(links, func(k Link) bool { return k.State == Dispatched })
 }
 
-// Mail exchanges items with other nodes reliably.
+// mail exchanges items with other nodes reliably.
 //
 // An item for another node waits in that node's lane. It is sent in one packet with the other items of the lane, and
 // the packet is repeated until it is acknowledged: messageItems, answered by messageReplies. The replies are sent when

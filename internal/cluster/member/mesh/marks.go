@@ -2,7 +2,7 @@ package mesh
 
 import "kumo/internal/cluster/strategy"
 
-// Marks record at a host's backups which URLs are done.
+// marks record at a host's backups which URLs are done.
 //
 // A target reports fetched URLs to the first backup that it reaches (itemMarks), which records them and sends them to
 // the other backups (itemStore). Reviews repair lost messages.

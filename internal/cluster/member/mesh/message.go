@@ -24,8 +24,8 @@ const (
 	messageWant    = 'w' // ids of chunks that the sender requests
 	messageCounts  = 'n' // nodes, each with its number of fetched pages
 	// the record files with lists of pages at risk: a number, the node of the files, if not the sender, for how many
-	// milliseconds that node has been missing, the files' names, the index of one, the offset in its list of the piece
-	// that follows, and the piece
+	// milliseconds that node has been missing, the files' names, the index of one, whether the receiver's copy of its
+	// list must be rewritten, the offset in the list of the piece that follows, and the piece
 	messageRisks = 'l'
 	// the answer: the number, the node of the files, whether the sender needs no more of them, names, each with how
 	// many bytes of its list the sender has

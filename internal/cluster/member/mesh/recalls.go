@@ -6,7 +6,7 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// Recalls have a host's target drop its queue, at the first backup of the host.
+// recalls have a host's target drop its queue, at the first backup of the host.
 //
 // When a partition of the network heals, the target has URLs in its queue that were fetched in the other part. A target
 // that has just joined may have some that the previous target has fetched and had not reported yet. The backups merge

@@ -14,7 +14,7 @@ type contact struct {
 	again bool          // the last lookup is outdated: the node has refused an item, or not answered
 }
 
-// Reports deliver a target's items to the current first backup of a host.
+// reports deliver a target's items to the current first backup of a host.
 //
 // Invariant: an item is repeated until a backup has accepted it. accepted is called once.
 type reports struct {

@@ -6,7 +6,7 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// Reviews repair differences between the histories of a host's backups.
+// reviews repair differences between the histories of a host's backups.
 //
 // A backup that is not the first may miss that a URL is done. Only some of the backups may have an open URL, if nodes
 // joined and died at the same time. So each backup regularly reviews the hosts that have as many open URLs as at the

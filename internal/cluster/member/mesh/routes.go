@@ -7,7 +7,7 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// Routes find the nodes to which links are offered: the first backups of their hosts.
+// routes find the nodes to which links are offered: the first backups of their hosts.
 //
 // A route is exact near this node. Elsewhere it comes from a lookup, and expires; or from the host's first backup
 // itself, if this node fetches the host.

@@ -2,7 +2,7 @@ package mesh
 
 import "kumo/internal/cluster/strategy"
 
-// Transfers send this node's history of a host to other nodes: a piece at a time, as an itemStore for each node. A node
+// transfers send this node's history of a host to other nodes: a piece at a time, as an itemStore for each node. A node
 // that does not store a piece receives no more.
 type transfers struct {
 	mail     poster

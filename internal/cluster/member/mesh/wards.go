@@ -27,7 +27,7 @@ type ward struct {
 	others map[strategy.Node]*keeper
 }
 
-// Wards keep copies of other nodes' lists of pages at risk (messageRisks, messageHaveRisks), and notice when such a
+// wards keep copies of other nodes' lists of pages at risk (messageRisks, messageHaveRisks), and notice when such a
 // node is lost.
 //
 // A node that sends nothing to its keepers, and is not found among the live nodes, is missing: the crawl does not end

@@ -25,8 +25,9 @@
 // owned all along. It neither crawls its other hosts nor accepts links to them; those links stay in the outboxes of
 // their finders.
 //
-// If one of them died or the epoch ended, a sender may not know whether the receiver got the last chunk. It then
-// queries the receiver before it sends these hosts to any other node. So no host is ever held twice, and none is lost.
+// If the sender or the receiver dies during a transfer, or the epoch ends, it may be unknown whether the receiver got
+// the last chunk. The sender, or the takeover node of a dead one, then queries the receiver or its takeover node,
+// before it sends these hosts to any other node. So no host is ever held twice, and none is lost.
 //
 // If the strategy is not a Placer, single hosts move by epochs of their own. Each such epoch combines the moves that
 // many nodes requested (ownmoves.go).

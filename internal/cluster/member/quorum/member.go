@@ -50,7 +50,7 @@ type Member struct {
 	cfg      Config
 	env      *env
 	phase    phase
-	reported *Table // last table that News returned
+	reported *Table // last table that NewMembers returned
 	wake     time.Time
 
 	lease     ownLease

@@ -163,8 +163,8 @@ func (w *World) ByID(id xor.ID) *Node {
 // Closest returns the n live nodes closest to an id, the closest first.
 func (w *World) Closest(id xor.ID, n int) []string {
 	var best []*Node
-	// nodes that share the longest prefix with id are next to it in the order of ids; a part of the space around it
-	// with at least n nodes contains the closest
+	// Nodes that share the longest prefix with id are next to it in the order of ids. A part of the space around it
+	// with at least n nodes contains the closest.
 	lo, hi := 0, len(w.live)
 	for bit := 0; bit < xor.Bits && hi-lo > 0; bit++ {
 		l, h := w.part(id, bit+1)

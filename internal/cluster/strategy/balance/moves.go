@@ -71,7 +71,7 @@ const (
 	maxFruitless  = 6 // doublings of the wait after requests without offers
 )
 
-// Offered grants a host that a node offers, unless it must not move.
+// Offered promises the receiver a host that a node offers, unless it must not move.
 func (p *policy) Offered(o central.Offer) {
 	if !p.cfg.Splitter.predicts() || !p.Alive(o.To) || o.To == o.From || p.MovedRecently(o.Row, o.To, p.cfg.MinStay) {
 		p.ReplyOwned(o.From, o.Host)

@@ -11,12 +11,13 @@ import (
 )
 
 // A balancer tracks the load of the nodes, and decides when hosts move to nodes with little work. A new control unit
-// starts without this state; nodes report their load every second.
+// starts without this state; nodes report their load every beat.
 type balancer struct {
-	loads        map[strategy.Node]*load
-	totalHosts   int           // sum of the loads' hosts
-	checkAt      time.Time     // time of the next check for moves
-	interval     time.Duration // doubles with each move that was not for an idle node
+	loads      map[strategy.Node]*load
+	totalHosts int       // sum of the loads' hosts
+	checkAt    time.Time // time of the next check for moves
+	// doubles with each request for moves, up to maxInterval; not waited for while a node is idle
+	interval     time.Duration
 	fruitless    int           // consecutive moves without an offer
 	membersSince time.Time     // last change of members that was handled
 	moveBegan    time.Time     // time of the move's first grant

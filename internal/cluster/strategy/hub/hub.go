@@ -44,7 +44,7 @@ func (p *policy) Records() leader.State { return nil }
 // Elected starts a term.
 func (p *policy) Elected() {}
 
-// Deposed drops all state.
+// Deposed drops all state except the measured latencies.
 func (p *policy) Deposed() {
 	p.searches, p.deciding = map[string]*placementSearch{}, nil
 	clear(p.probeCount)

@@ -46,7 +46,7 @@ func statement(s syntax.Stmt) syntax.Stmt {
 	return s
 }
 
-// metered has the operators whose result can be larger than their operands.
+// metered has the operators that can allocate much more than a word.
 var metered = map[syntax.Token]bool{syntax.PLUS: true, syntax.MINUS: true, syntax.STAR: true, syntax.PERCENT: true,
 	syntax.PIPE: true, syntax.AMP: true, syntax.CIRCUMFLEX: true, syntax.LTLT: true}
 

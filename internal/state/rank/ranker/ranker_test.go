@@ -415,7 +415,7 @@ func tellAgain(t *testing.T, r *Ranker, all []*Ranker) (n int) {
 	return n
 }
 
-// top returns the n URLs with the highest ranks.
+// top returns the 500 of n URLs with the highest ranks.
 func top(nodes []*Ranker, n int) []rank.ID {
 	var all []rank.ID
 	importance := make([]float64, n)

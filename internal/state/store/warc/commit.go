@@ -66,7 +66,7 @@ func (s *Store) removeFile(f *file) {
 }
 
 // Close gives all files their final names and merges their indexes into the crawl's index.cdxj. A file with uncommitted
-// records stays open; the next Open truncates it.
+// records is closed without a final name; the next Open truncates it.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	files := s.full

@@ -1,4 +1,4 @@
-// Package centraltest simulates clusters with a central strategy in virtual time, with instant messages.
+// Package centraltest simulates clusters with a central strategy in virtual time.
 package centraltest
 
 import (

@@ -1,4 +1,4 @@
-// Package hosttable implements the control unit's table of host owners, for tens of millions of hosts.
+// Package hosttable implements the leader's table of host owners, for tens of millions of hosts.
 //
 // The table is plain data, without a clock or goroutines. It has Parts parts, chosen by a hash of the name; each part
 // is a small hash table of its own. So no operation affects the whole table at once. Indexes grow, garbage is
