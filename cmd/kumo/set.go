@@ -148,7 +148,7 @@ func badValue(f *pflag.Flag, value string, err error) error {
 	return usagef("%s=%s: %v", f.Name, value, err)
 }
 
-// When a setting may change.
+// A changeTime is when a setting may change.
 type changeTime string
 
 const (

@@ -44,7 +44,7 @@ type crawler struct {
 	start       time.Time
 	minInterval time.Duration // shortest interval of the collections
 
-	idle  atomic.Int64 // nanoseconds that threads waited for a host whose delay had passed
+	idle  atomic.Int64 // nanoseconds that threads waited because no host's delay had passed
 	pages atomic.Int64
 }
 

@@ -14,7 +14,7 @@ import (
 	"kumo/internal/archive/place"
 )
 
-// A jobReport is written beside a job's output when the output is complete.
+// A jobReport is written beside a job's output when the job has ended. Its presence means that the output is complete.
 type jobReport struct {
 	Step        Step               `json:"step"`
 	Date        string             `json:"date"`

@@ -68,7 +68,7 @@ type Mark struct {
 	ID      string    `json:"id"`    // ID of the crawl's link
 	Machine string    `json:"machine"`
 	Folder  string    `json:"folder"` // on that machine
-	Time    time.Time `json:"time"`   // when the mark was first written
+	Time    time.Time `json:"time"`   // when the last run claimed the location
 	// Open is true from the start of a run until all its files are uploaded.
 	Open bool   `json:"open,omitempty"`
 	Sum  string `json:"sum"` // checksum: a damaged mark must not be taken for another crawl's

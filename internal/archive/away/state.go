@@ -117,7 +117,8 @@ const maxState = 64 << 20 // bytes; about a quarter of a million files
 // ErrState means that a checkpoint in a location is damaged.
 var ErrState = errors.New("is not a valid checkpoint")
 
-// ReadState reads the newest readable checkpoint in a location. It returns nil if there is no checkpoint.
+// ReadState reads the newest readable checkpoint in a location. It returns nil if there is no checkpoint, and an error
+// that wraps [ErrState] if there are some but none is readable.
 func ReadState(ctx context.Context, p place.Place) (*State, error) {
 	all, err := p.List(ctx, StateDir)
 	if err != nil {

@@ -14,7 +14,7 @@
 // weigh more. One process writes, and any number of processes read at the same time, each with the manifest that it has
 // read.
 //
-// All data that is read has a checksum or is bounded. A damaged index returns an [DamagedError]. It can be rebuilt,
+// All data that is read has a checksum or is bounded. A damaged index returns a [DamagedError]. It can be rebuilt,
 // because all its data comes from the crawl.
 package fulltext
 

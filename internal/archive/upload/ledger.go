@@ -66,7 +66,7 @@ func (l *ledger) record(came ...away.Entry) (err error) {
 	return nil
 }
 
-// put marks an uploaded file as missing in the manifest.
+// put adds an uploaded file to the manifest in memory, and marks it as not yet listed in the location.
 func (l *ledger) put(e *away.Entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

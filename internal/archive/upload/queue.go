@@ -88,7 +88,8 @@ func indexOf(name string) string {
 	return stem + ".cdxj"
 }
 
-// closed reports whether a WARC file is closed and its index complete: the index is in the folder or uploaded.
+// closed reports whether a WARC file is closed, so that its index is complete: the WARC file has its final name in the
+// folder, or is uploaded.
 func (q *queue) closed(here map[string]bool, stem string) bool {
 	return slices.ContainsFunc(extensions, func(ext string) bool {
 		_, there := q.there.Get("warc/" + stem + ext)

@@ -23,7 +23,7 @@ const minGain = 1 << 20
 // A StatesConfig configures the upload of checkpoints.
 type StatesConfig struct {
 	Log     journal.Shipped
-	MinGain int64           // see States; default 1 MiB; negative: upload every checkpoint
+	MinGain int64           // see States; default 1 MiB; negative: any checkpoint that frees log bytes, at any cost
 	Warn    func(error)     // called with warnings, once per series of failures; may be nil
 	OnTrim  func(TrimStats) // called after the log was trimmed; may be nil
 }

@@ -1,8 +1,8 @@
 // Package machine reports the resources that a process may use: processors, memory, network and disk.
 //
 // The figures respect the limits of the operating system and of the process's control groups. Two figures cannot be
-// read and are measured: the bandwidth of the network, from the traffic so far ([Line]), and the write speed of the
-// disk, from a small test write ([WriteSpeed]).
+// read and are measured: the bandwidth of the network, from the traffic so far ([BandwidthMeter]), and the write speed
+// of the disk, from a small test write ([WriteSpeed]).
 //
 // On Linux all figures come from /proc and /sys. Reading them takes well under a millisecond, so it can be repeated:
 // limits change while a process runs. On other systems only the number of processors and the amount of memory are

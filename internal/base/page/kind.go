@@ -75,5 +75,5 @@ func (k Kind) Hop() byte {
 	if k < numKinds {
 		return kinds[k].hop
 	}
-	return 'E' // a kind of a later version: not followed
+	return 'E' // a kind of a later version: treated as an embed
 }

@@ -33,7 +33,7 @@ type Day struct {
 	Agent string // user agent name that a page's robots directives are evaluated for
 }
 
-// Counts are the numbers of records written for a day.
+// Counts are the numbers of a day's Documents by outcome. Only Responses, Robots and Revisits are written as records.
 type Counts struct {
 	Responses  int `json:"responses"`
 	Robots     int `json:"robots_txt"` // answers for robots.txt files, not counted as responses

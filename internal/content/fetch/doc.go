@@ -1,7 +1,8 @@
 // Package fetch performs single HTTP exchanges over HTTP/1 and HTTP/2, with limits against hostile servers.
 //
 // [Client.Get] requests one URL and fills a page.Response with the exact bytes that were received. It follows no
-// redirects. It retries a request only if a keep-alive connection turns out to be closed already. Callers interpret the
+// redirects. It sends a request again only if a keep-alive connection turns out to be closed already, if the server
+// refuses the request (HTTP/2) or requires HTTP/1.1, or, through another proxy, if a proxy fails. Callers interpret the
 // response.
 //
 // # Structure

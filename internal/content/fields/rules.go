@@ -32,7 +32,7 @@
 //
 // The package bounds its work for any page. A tree has at most [tree.MaxNodes] nodes and a budget of steps. A field has
 // up to 1,000 values of up to 64 KiB, and all records of a page have up to 4 MiB. Regular expressions take time linear
-// in the text. Data beyond a limit is dropped, and [Page.Cut] reports that.
+// in the text. Data beyond a limit is dropped, and [Result.Cut] reports that.
 package fields
 
 import (

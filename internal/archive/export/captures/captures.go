@@ -85,7 +85,7 @@ type Reader struct {
 }
 
 // NewReader returns a reader of the crawl in dir for callers that know the locations of records. Bodies are truncated
-// to maxBody bytes, and a longer record is a [RecordError].
+// to most bytes, and a longer record is a [RecordError].
 func NewReader(disk vfs.FS, dir string, most int64) *Reader {
 	return &Reader{files: newFiles(disk, dir, most+maxHeads), maxBody: most}
 }

@@ -439,7 +439,7 @@ func (w *File) Commit() error {
 	return w.Close()
 }
 
-// Abort discards the file. It does nothing if f is nil, closed, committed or aborted.
+// Abort discards the file. It does nothing if w is nil, closed, committed or aborted.
 func (w *File) Abort() error {
 	if w == nil || w.file == nil {
 		return nil

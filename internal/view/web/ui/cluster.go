@@ -44,7 +44,7 @@ const (
 	maxEvents       = 100
 	defaultNodes    = 100              // per page
 	oldSnapshot     = 20 * time.Second // age from which a snapshot's age is displayed
-	clusterShare    = 10               // queries take at most this fraction of the time
+	clusterShare    = 10               // queries take at most one part in this many of the time
 )
 
 func newCluster(done context.Context, c Crawl) *cluster {
