@@ -26,7 +26,7 @@ import (
 //		Reviews []Review  `kumo:".review"`        // a struct for each match, by the tags of Review
 //	}
 //
-// A tag is a CSS selector, of which the first match counts. An attribute can follow after @. Options follow after
+// A tag is a CSS selector; its first match counts. An attribute can follow after @. Options follow after
 // commas: required, url, html (the content of the element as HTML), number (for a string: the number in JSON format).
 // Numbers are parsed as by kumo crawl --fields (see docs/reference/field-rules.md). A bool is true if the selector
 // matches. Fields without a tag are not changed.

@@ -18,8 +18,8 @@ const (
 	deadPercent  = 10
 )
 
-// measureSlow compares the rate of answers from slow hosts, some of which never answer, with the maximum that the
-// delays allow. It measures after a warm-up in which the hosts are found, and before any host runs out of pages.
+// measureSlow compares the rate of answers from slow hosts with the maximum that the delays allow. Some of the hosts
+// never answer. It measures after a warm-up in which the hosts are found, and before any host runs out of pages.
 func measureSlow(ctx context.Context, b *bench) error {
 	b.defaults(900, 450_000, 1000, 3)
 	allowed := b.allowed()

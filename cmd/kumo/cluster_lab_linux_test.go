@@ -57,8 +57,8 @@ type clusterNode struct {
 	leaving bool // it received SIGINT
 }
 
-// newLabCluster makes hosts for n nodes, of which the first ones start with the crawl. KUMO_TEST_KEEP is a folder for
-// their files.
+// newLabCluster creates hosts for n nodes; the first ones start with the crawl. KUMO_TEST_KEEP is a folder for their
+// files.
 func newLabCluster(t *testing.T, name string, seed uint64, strategy string, first, n int) *labCluster {
 	t.Helper()
 	c := &labCluster{T: t, dir: t.TempDir(), strategy: strategy, first: first, secret: secret.New().Text(),

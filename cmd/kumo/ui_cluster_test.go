@@ -83,7 +83,7 @@ func clusterWithPages(t *testing.T, site string, names []string, flags ...string
 }
 
 // TestClusterInBrowser shows a cluster in a real Chromium, on the page of one of its nodes, and controls all of them
-// there. With KUMO_TEST_SCREENSHOTS, a folder for pictures, there are five nodes, one of which is killed.
+// there. KUMO_TEST_SCREENSHOTS is a folder for pictures; with it there are five nodes, and one is killed.
 func TestClusterInBrowser(t *testing.T) {
 	testmain.Slow(t)
 	b := newUIBrowser(t)

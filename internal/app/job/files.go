@@ -29,7 +29,7 @@ type descriptors struct {
 	read, lookups, conns int
 }
 
-// divide divides limit descriptors, of which others are reserved.
+// divide divides a limit of descriptors among their uses. Others are reserved.
 func divide(limit, others int) (d descriptors, err error) {
 	rest := limit - fixedFiles - others
 	if least := minRead + minLookups*lookupSockets + minConns; rest < least {

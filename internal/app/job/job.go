@@ -52,7 +52,7 @@ type Job struct {
 	Discard     bool   // with Fresh: remove it instead
 	Moved       bool   // missing WARC files were moved on purpose
 
-	Memory   int64  // bytes for queues and known URLs, the rest of which is on disk; 0: a third of the machine's memory
+	Memory   int64  // bytes for queues and known URLs; the rest is on disk; 0: a third of the machine's memory
 	Order    string // one of Orders; "": the first
 	Crawl    crawl.Config
 	Frontier frontier.Config

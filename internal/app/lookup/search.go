@@ -56,7 +56,7 @@ type Hit struct {
 	// The text around the first word or, with the index, around most words.
 	Snippet string  `json:"snippet,omitempty"`
 	Score   float64 `json:"score,omitempty"` // relevance, with the index
-	// With the index: the snippet in pieces, each of which is a match or not.
+	// With the index: the snippet in pieces. Each piece is a match or the text between matches.
 	Pieces []fulltext.Piece `json:"pieces,omitempty"`
 }
 

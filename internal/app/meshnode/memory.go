@@ -61,9 +61,9 @@ func (m *historyWorker) run(ctx context.Context, tell func(...mesh.Event)) error
 	}
 }
 
-// execute executes a batch. It groups Drop actions, each group of which costs a checkpoint, until another action
-// concerns one of their hosts. If the history is full, it postpones the action and all later ones of the same host;
-// only actions of other hosts can make room.
+// execute executes a batch. It collects Drop actions until another action concerns one of their hosts, because each
+// group of them costs a checkpoint. If the history is full, it postpones the action and all later ones of the same
+// host; only actions of other hosts can make room.
 func (m *historyWorker) execute(ctx context.Context, all []mesh.Action, tell func(...mesh.Event)) error {
 	var events []mesh.Event
 	var drops []string

@@ -14,7 +14,7 @@ import (
 	"kumo/internal/cluster/member/mesh"
 )
 
-// keep writes a record and two chunks, one of which is marked as offered.
+// keep writes a record and two chunks, and marks one chunk as offered.
 func keep(t *testing.T, dir string) (record mesh.RecordVersion, chunks [2]mesh.ChunkID) {
 	t.Helper()
 	s, _, _, err := openStore(vfs.OS, dir, slog.New(slog.DiscardHandler))

@@ -208,7 +208,7 @@ func TestACalendarOfFewWordsEnds(t *testing.T) {
 	}
 }
 
-// isCrawledWhole crawls a site in several runs, all but the last of which end at a page limit.
+// isCrawledWhole crawls a site in several runs. All runs except the last end at a page limit.
 func isCrawledWhole(t *testing.T, h http.Handler, want []string, limits ...int64) {
 	t.Helper()
 	s := httptest.NewServer(h)

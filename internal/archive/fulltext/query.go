@@ -23,7 +23,7 @@ type Query struct {
 type part struct {
 	not    bool
 	text   string   // word or phrase; "" for a filter
-	filter []string // filter terms, one of which must match
+	filter []string // filter terms; one must match
 }
 
 // Limits of a query.

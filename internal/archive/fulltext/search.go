@@ -169,7 +169,7 @@ func (b best) Len() int           { return len(b) }
 func (b best) Less(i, j int) bool { return b[i].compare(b[j]) < 0 }
 func (b best) Swap(i, j int)      { b[i], b[j] = b[j], b[i] }
 func (b *best) Push(x any)        { *b = append(*b, x.(candidate)) } //nolint:forcetypeassert // heap's
-func (b *best) Pop() any          { panic("not implemented") }
+func (b *best) Pop() any          { panic("candidates are replaced, never removed") }
 
 // A search is a running search.
 type search struct {

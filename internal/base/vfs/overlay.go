@@ -31,7 +31,7 @@ var _ FS = (*Overlay)(nil)
 // NewOverlay returns an overlay over a disk.
 func NewOverlay(below FS) *Overlay { return &Overlay{FS: below, files: map[string]*changedFile{}} }
 
-// A Truncation is a file of which the overlay hides the end.
+// A Truncation is a file whose end the overlay hides.
 type Truncation struct {
 	Name   string
 	Length int64 // visible bytes of the file below

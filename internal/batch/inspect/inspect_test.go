@@ -26,8 +26,8 @@ import (
 
 const day1, day2 = "2026-11-21", "2026-11-22"
 
-// crawled returns a storage location with a day of two collections with the same pages, each of which keeps its own,
-// and a day that is not done.
+// crawled returns a storage location with a day of two collections that have the same pages, and a day that is not
+// done. Each collection keeps its own pages.
 func crawled(t *testing.T) place.Place {
 	t.Helper()
 	cfg := synthweb.Clean(7, 5, 40)

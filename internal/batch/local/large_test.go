@@ -29,8 +29,8 @@ import (
 	"kumo/internal/batch/collection"
 )
 
-// A largeDay is input for merge and optimize, generated from a seed: Documents of pages 0 to pages-1, one in fifty of
-// which was fetched twice, and their OutLinks to pages 0 to 2*pages-1.
+// A largeDay is input for merge and optimize, generated from a seed: Documents of pages 0 to pages-1, and their
+// OutLinks to pages 0 to 2*pages-1. One page in fifty was fetched twice.
 type largeDay struct {
 	seed  uint64
 	pages int

@@ -220,7 +220,7 @@ func (j *job) runTasks(outer context.Context, n, atOnce int, run func(context.Co
 	return cmp.Or(g.Wait(), outer.Err())
 }
 
-// lastOf returns a note on the number of failures, of which the error is the last.
+// lastOf returns a note on the number of failures; the error is the last one.
 func lastOf(n int) string {
 	if n == 1 {
 		return ""

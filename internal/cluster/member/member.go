@@ -202,7 +202,7 @@ type Publish struct{ View View }
 // is decided and shipped. Only the latest Drain is answered.
 type Drain struct {
 	Epoch uint64
-	Hosts func(host string) bool // the hosts to wait for, none of which is this node's; nil: all that are not
+	Hosts func(host string) bool // the hosts to wait for, all owned by other nodes; nil: all hosts of other nodes
 }
 
 // Read requests the next chunk of the hosts that From holds and others own. From is this node, or a dead node that it

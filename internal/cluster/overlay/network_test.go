@@ -60,7 +60,7 @@ func lookUps(t *testing.T, w *overlaytest.World, nodes []*overlaytest.Node, ids 
 	}
 }
 
-// joinAll starts nodes with pauses in between, each of which joins through an existing one.
+// joinAll starts nodes with pauses in between. Each node joins through an existing one.
 func joinAll(w *overlaytest.World, n int, pause time.Duration) {
 	for _, name := range w.Names(n) {
 		if len(w.Live()) == 0 {

@@ -48,7 +48,7 @@ func TestHugeCertificates(t *testing.T) {
 	for range 1000 {
 		junk = append(junk, make([]byte, 10<<10))
 	}
-	var alike [][]byte // issuers with the same name, each of which must be tried
+	var alike [][]byte // issuers with the same name; each must be tried
 	for range 400 {
 		c, _ := selfSigned(t, "leaf", nil)
 		alike = append(alike, c)

@@ -8,7 +8,7 @@ import (
 const (
 	roundOutput = 3 + 258 // output bytes of a round of the fast loop: three literals and a match
 	overshoot   = 16      // bytes after a match that it may overwrite
-	roundInput  = 7 + 8   // input bytes that a round may need: two refills, the first of which advances by at most 7
+	roundInput  = 7 + 8   // input bytes that a round may need: two refills; the first advances by at most 7
 )
 
 // codes decodes the symbols of a block.

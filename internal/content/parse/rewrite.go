@@ -519,7 +519,7 @@ func (r *rewriter) formAction() {
 	})
 }
 
-// dropIntegrity removes attributes because of which a browser would reject a local file.
+// dropIntegrity removes attributes that would make a browser reject a local file.
 func (r *rewriter) dropIntegrity() {
 	switch r.scan.tag {
 	case tagLink, tagScript, tagImg, tagVideo, tagAudio, tagSource, tagImage:

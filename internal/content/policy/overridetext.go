@@ -123,7 +123,7 @@ const (
 // ParseOverrides parses YAML: an override, or a list of them. Each is a mapping of match and settings:
 //
 //	match: example.com          # a host with its subdomains; /REGEX/ of URLs; or a mapping of host (may contain *),
-//	                            # domain and url, all of which must match; or a list of these, one of which must
+//	                            # domain and url that must all match; or a list: one must match
 //	delay: 5s
 //
 // An error names the override and the key.

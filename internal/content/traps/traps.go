@@ -293,7 +293,7 @@ func (d *Detector) Finish(t Trial, o Outcome) {
 	end.record(o)
 }
 
-// count adds judged responses, fresh of which had a new text.
+// count adds judged responses; fresh is the number of those with a new text.
 func (n *node) count(tried, fresh uint32) {
 	if p := n.parent; p != nil {
 		if n.tried == 0 && tried > 0 {

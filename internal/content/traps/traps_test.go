@@ -105,7 +105,7 @@ func crawl(t *testing.T, d *Detector, n int, url func(i int) string, o func(i in
 	return fetched, why
 }
 
-// follow is crawl for URLs each of which is linked only from the page before it.
+// follow is crawl for a chain of URLs: each is linked only from the page before it.
 func follow(t *testing.T, d *Detector, n int, url func(i int) string, o func(i int) Outcome) (fetched int, why string) {
 	t.Helper()
 	s := Source{}

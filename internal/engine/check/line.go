@@ -43,7 +43,7 @@ func Unmarshal(object []byte, in any) error {
 // An inputField is a field of a reader's input.
 type inputField struct {
 	name  string // JSON name
-	need  string // fields of which one is required; "" if it is optional
+	need  string // fields of a group; one of them is required; "" if the field is optional
 	index []int
 }
 

@@ -21,7 +21,7 @@ import (
 	"kumo/internal/state/transfer"
 )
 
-// An Engine crawls. It is used for one Run, and starts and stops its parts, each of which guards its own state. The
+// An Engine crawls. It is used for one Run, and starts and stops its parts. Each part guards its own state. The
 // exported parts are used by other packages.
 type Engine struct {
 	cfg        *Config

@@ -462,7 +462,7 @@ func (x *trade) cross(from, to *trader, gone map[string]bool) (crossed map[strin
 	return crossed
 }
 
-// handOverAgain hands over, in the next epoch, hosts of which URLs have come since they moved.
+// handOverAgain hands over hosts in the next epoch; URLs of these hosts have arrived since they moved.
 func (x *trade) handOverAgain(from, to *trader, hosts map[string]bool) {
 	x.epoch++
 	for host := range hosts {

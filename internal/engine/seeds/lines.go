@@ -56,7 +56,7 @@ func (l *lineReader) keep(part []byte) {
 	l.rest = append(l.rest, part[:min(len(part), maxLine-len(l.rest))]...)
 }
 
-// line passes a line on, of which n bytes are new.
+// line passes a line on; n of its bytes are new.
 func (l *lineReader) line(line string, n int) error {
 	if l.offset += int64(n); !l.more {
 		line, l.more = strings.TrimPrefix(line, "\ufeff"), true

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// twoRates returns nodes of which one receives twice as much as it can fetch, the others less.
+// twoRates returns nodes. One receives twice as much as it can fetch, the others less.
 func twoRates(balance bool) MeshRates {
 	all := []MeshRate{{Fetch: 0.1, Arrive: 0.2, Area: 1}}
 	for range 3 {

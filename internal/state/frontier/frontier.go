@@ -14,8 +14,8 @@ import (
 // ErrDrained is returned by Next when no item is pending and no visit is under way.
 var ErrDrained = errors.New("the frontier is empty")
 
-// A Frontier holds the pending URLs by host. It takes the lock and calls its parts, each of which owns its state: see
-// the package comment. Its methods may be called concurrently.
+// A Frontier holds the pending URLs by host. It takes the lock and calls its parts, which own their state: see the
+// package comment. Its methods may be called concurrently.
 type Frontier struct {
 	cfg    Config
 	slices *item.Slices

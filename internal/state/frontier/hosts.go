@@ -116,8 +116,8 @@ func (i *Inspector) preferSharedBuckets(s *selection) {
 	}
 }
 
-// nameAll reads the names of cold hosts from their buckets, each of which is read once, or from their queues. Hosts
-// that were loaded since get no name.
+// nameAll reads the names of cold hosts from their buckets, each bucket once, or from their queues. Hosts that were
+// loaded since get no name.
 func (i *Inspector) nameAll(all []selected) error {
 	unnamed := map[uint32]*selected{}
 	for k := range all {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// remove removes some hosts, one of which is unknown.
+// remove removes some hosts, and an unknown one.
 func (d *duel) remove(key string) {
 	if d.rng.IntN(4) > 0 { // otherwise nothing would be left
 		return

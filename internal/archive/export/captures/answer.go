@@ -88,7 +88,7 @@ func Redirects(status int) bool {
 	return false
 }
 
-// files are the WARC files, of which a few are open.
+// files are the WARC files. A few of them are open.
 type files struct {
 	disk      vfs.FS
 	dir       string

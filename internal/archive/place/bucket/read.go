@@ -31,7 +31,7 @@ func byteRange(offset, length int64) string {
 	return ""
 }
 
-// wholeSize returns the size of the whole file, of which a response may contain only a range.
+// wholeSize returns the size of the whole file, also if a response contains only a range.
 func wholeSize(length int64, contentRange string) int64 {
 	if _, total, is := strings.Cut(contentRange, "/"); is {
 		if n, err := strconv.ParseInt(total, 10, 64); err == nil {

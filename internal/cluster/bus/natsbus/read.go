@@ -40,7 +40,7 @@ type stored struct {
 	data    []byte
 }
 
-// errIncomplete is returned for an answer of which a part is missing.
+// errIncomplete is returned for an incomplete answer.
 var errIncomplete = errors.New("part of the answer was lost")
 
 // request calls f with one server's answer to a query, in the order of numbers. The answer lacks messages that the

@@ -98,7 +98,7 @@ func TestSlowReceiver(t *testing.T) {
 	b := open(t, Config{Name: "b", Secret: s})
 	dial(t, a, b)
 	const last = 20_000
-	for i := range last + 1 { // 20 MB, of which a window is in transit
+	for i := range last + 1 { // 20 MB; one window of it is in transit
 		if err := a.Send(b.Node(), fmt.Appendf(nil, "%01000d", i)); err != nil {
 			t.Fatal(err)
 		}

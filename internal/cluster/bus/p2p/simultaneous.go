@@ -23,7 +23,7 @@ const firstSize = 32
 
 var errYield = errors.New("the peer has dialed, too")
 
-// A resumedConn is a connection of which some bytes were read before.
+// A resumedConn is a connection whose first bytes were read before.
 type resumedConn struct {
 	net.Conn
 	pending []byte // bytes read before

@@ -38,7 +38,7 @@
 //
 // # Parts
 //
-// A [Machine] passes events and messages to parts, each of which guards one protocol with its own state. core, place,
+// A [Machine] passes events and messages to its parts. Each part guards one protocol with its own state. core, place,
 // mail, lookups and history serve the others. A host's backups are claims, agreements, openHosts with checks and marks,
 // reviews, recalls, copies with transfers, absences and disclosure. A host's target is holdings with reports and
 // handovers, and balancer; routes serves the nodes that find links. All nodes together are gossip, counts, gatherings

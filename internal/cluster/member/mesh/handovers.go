@@ -68,7 +68,7 @@ type handoverHosts interface {
 	isReported(host string) bool
 	// release has the engine stop.
 	release(host string)
-	// cede passes a host, of which the engine has taken nothing yet, on to a node that fetches it for this one. It
+	// cede passes a host on to a node that fetches it for this one, if the engine has taken nothing of it yet. It
 	// reports false if that is not possible.
 	cede(host string, to strategy.Node) bool
 	// allStopped continues with a host when all other nodes have stopped.

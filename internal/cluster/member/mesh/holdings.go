@@ -8,7 +8,7 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// A holding is a host of which the engine has URLs.
+// A holding is a host whose URLs the engine has.
 type holding struct {
 	host     string
 	id       xor.ID // the host's target id
@@ -59,7 +59,7 @@ func (s *holdings) hold(host string) *holding {
 	return g
 }
 
-// foundAtStart releases a host of which an earlier process has left URLs, even if it is this node's: others may have
+// foundAtStart releases a host whose URLs an earlier process has left, even if it is this node's: others may have
 // fetched some of them. The open URLs are dispatched again.
 func (s *holdings) foundAtStart(host string) {
 	if g := s.hold(host); !g.handover.stopping {

@@ -9,7 +9,7 @@ import (
 // DefaultAlone is the default of Config.AloneWait.
 const DefaultAlone = 15 * time.Second
 
-// An isolation decides which hosts belong to a node that has lost all others, none of which has announced its leave.
+// An isolation decides which hosts belong to a node that has lost all others without notice.
 //
 // Such a node cannot find out why. The others may have died, it may be cut off for a while, or it has slept and they
 // have ended the crawl. So for a while it takes none of their hosts, as if they still lived, and continues with its

@@ -40,7 +40,7 @@ type arrival struct {
 	early    map[uint64]chunkMsg // buffered, by number
 }
 
-// start undoes transfers of which an earlier process has received a part.
+// start undoes transfers that an earlier process has received in part.
 func (a *arrivals) start(process uint64, partial []member.Transfer) {
 	a.process = process
 	for _, t := range partial {

@@ -12,7 +12,7 @@ type Config struct {
 	Joined    bool              // an earlier process of this identity was a member, as RecordJoin has recorded
 	Received  []member.Transfer // complete transfers since the last finalized epoch that the holder knows
 	Forgotten []member.Transfer // the Completed lists of all Forgets since then
-	Partial   []member.Transfer // incomplete transfers of which an earlier process has received chunks
+	Partial   []member.Transfer // incomplete transfers whose first chunks an earlier process has received
 	Place     strategy.Placer   // nil: the strategy is no Placer, and Route reports the owners of hosts
 	// Slot returns a node's slot in the table of logical nodes; -1 if no slot is free. Nil: nodes have no slots.
 	Slot func(members []strategy.Member, node strategy.Node) int

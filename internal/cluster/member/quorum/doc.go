@@ -45,7 +45,7 @@
 //
 // # Parts
 //
-// A [Member] routes events to its parts, each of which is a state machine of its own:
+// A [Member] routes events to its parts. Each part is a state machine of its own:
 //
 //	ownLease     this node's lease: until when it may act
 //	peerLeases   the leases of other nodes: revocation, and their finished epochs

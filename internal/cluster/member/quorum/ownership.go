@@ -23,7 +23,7 @@ type ownership struct {
 	until        time.Time
 	route        strategy.View        // owners, if the strategy is no Placer
 	places       map[uint64]placement // by epoch, from the last finalized one
-	received     uint64               // last epoch of which all expected transfers are complete
+	received     uint64               // last epoch whose expected transfers are all complete
 	acknowledged uint64               // last such epoch that the strategy has acknowledged; a Placer does not need to
 	view         *View
 }

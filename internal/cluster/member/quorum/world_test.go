@@ -14,8 +14,8 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// A world is a registry, a network and holders, all of which answer in an order decided by a seed. It is smaller than
-// the simulator: hosts have no URLs.
+// A world is a registry, a network and holders. They answer in an order decided by a seed. It is smaller than the
+// simulator: hosts have no URLs.
 type world struct {
 	t      *testing.T
 	rng    *rand.Rand

@@ -82,7 +82,7 @@ type sharding struct {
 
 var _ strategy.Placer = (*sharding)(nil)
 
-// Step applies lists of members, of which only the last counts.
+// Step applies lists of members; only the last one counts.
 func (s *sharding) Step(_ time.Time, in []strategy.Event, out []strategy.Action) []strategy.Action {
 	for _, e := range slices.Backward(in) {
 		if list, ok := e.(strategy.Members); ok {

@@ -30,8 +30,8 @@ type Scale struct {
 	mostWants int // in a run that searches for the limit
 }
 
-// ScaleOfPaper returns an experiment with the paper's hosts of 500 files, one in a hundred of which names another host,
-// and with nodes of today.
+// ScaleOfPaper returns an experiment with the paper's hosts of 500 files and with nodes of today. One file in a hundred
+// names another host.
 func ScaleOfPaper() Scale {
 	return Scale{Hosts: 1_000_000, Nodes: []int{10, 20, 50, 100, 200, 500, 1000}, Speed: 500, Pages: 500, Found: 0.01,
 		Start: 3, Shards: 4,

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// A generatedWeb is the web that the paper's computer eight served: files on hosts, some of which name another host. It
+// A generatedWeb is the web that the paper's computer eight served: files on hosts. Some files name another host. It
 // depends only on the seed, so that runs with different numbers of nodes and timeouts have the same web.
 type generatedWeb struct {
 	seed      uint64

@@ -8,7 +8,7 @@ import (
 	"kumo/internal/state/rank"
 )
 
-// sums is a vector of 31-bit fixed-point numbers, few of which overflow. Floats of the same size would lose small
+// sums is a vector of 31-bit fixed-point numbers. Few of them overflow. Floats of the same size would lose small
 // additions to large sums. One goroutine adds and grows it, while others may read.
 type sums struct {
 	low vector // the sum modulo 128, in units of 2⁻²⁴; the first bit means that high has the rest

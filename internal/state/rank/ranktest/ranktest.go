@@ -11,7 +11,7 @@ import (
 	"kumo/internal/state/rank"
 )
 
-// Pages returns a graph of n URLs, most of which were fetched. Most links lead to few URLs; some pages have no links,
+// Pages returns a graph of n URLs. Most of them were fetched. Most links lead to few URLs; some pages have no links,
 // and some link to themselves. The same seed gives the same graph.
 func Pages(seed uint64, n, meanLinks int) []rank.Page {
 	dice := rand.New(rand.NewPCG(seed, 7))

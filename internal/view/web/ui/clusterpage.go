@@ -180,7 +180,7 @@ func loopback(name string) bool {
 	return name == "localhost" || err == nil && ip.IsLoopback()
 }
 
-// A share is a quantity of which nodes have parts.
+// A share is a quantity that is divided among nodes.
 type share struct {
 	name string
 	of   func(*inspect.Node) int

@@ -426,7 +426,7 @@ func (s *scaled) ask(path string) (took time.Duration, partial bool) {
 }
 
 // base simulates fetching while do runs, or for some seconds, and logs how long known URLs and queues delayed it. Each
-// page is a turn at the frontier and forty links, ten of which are new.
+// page is a turn at the frontier and forty links; ten links are new.
 func (s *scaled) base(how string, do func()) {
 	pages := scaleLoad
 	if pages == 0 {

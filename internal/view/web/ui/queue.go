@@ -58,7 +58,7 @@ func (q *queue) checkHung() error {
 	return q.hungProblem(len(q.started), since)
 }
 
-// hungProblem returns the problem for n requests, of which the oldest has waited for since.
+// hungProblem returns the problem for n requests; the oldest has waited for since.
 func (q *queue) hungProblem(n int, since time.Duration) error {
 	return &problem{http.StatusServiceUnavailable, q.name + " does not answer",
 		fmt.Sprintf("%s %s for %s, one of them for %v: its disk may hang; pending actions may still be performed. "+

@@ -55,7 +55,7 @@ type Config struct {
 	Only http.Handler
 }
 
-// A Server serves crawls. New creates its parts, each of which holds only the others that it uses; Close ends them.
+// A Server serves crawls. New creates its parts; Close ends them. Each part holds only the others that it uses.
 type Server struct {
 	crawls  *crawlSet
 	handler http.Handler // all parts, behind the guard
