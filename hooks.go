@@ -50,18 +50,18 @@ func (l *Link) Add(url string) { l.more = append(l.more, url) }
 // hooks returns the engine's hooks for the callbacks that are set.
 func (c *Crawler) hooks() (h crawl.Hooks) {
 	if len(c.onRequest) > 0 {
-		h.Request = c.askRequest
+		h.Request = c.callRequestHook
 	}
 	if len(c.onLink) > 0 {
-		h.Link, c.job.AnchorText = c.askLinksOf, true
+		h.Link, c.job.AnchorText = c.callLinkHooks, true
 	}
 	if len(c.findLinks) > 0 {
-		h.Links = c.askLinks
+		h.Links = c.callLinksHook
 	}
 	return h
 }
 
-func (c *Crawler) askRequest(it *item.Item, req *fetch.Request) (veto string, err error) {
+func (c *Crawler) callRequestHook(it *item.Item, req *fetch.Request) (veto string, err error) {
 	r := &Request{URL: it.URL, From: it.From, Depth: int(it.Depth), Header: req.Header}
 	for _, f := range c.onRequest {
 		if f(r); r.veto != "" {
@@ -76,14 +76,14 @@ func (c *Crawler) askRequest(it *item.Item, req *fetch.Request) (veto string, er
 	return "", nil
 }
 
-func (c *Crawler) askLinksOf(from *item.Item, links []page.Link, edits []crawl.LinkEdit) error {
+func (c *Crawler) callLinkHooks(from *item.Item, links []page.Link, edits []crawl.LinkEdit) error {
 	for i := range links {
-		edits[i] = c.askLink(from, &links[i])
+		edits[i] = c.callLinkHook(from, &links[i])
 	}
 	return nil
 }
 
-func (c *Crawler) askLink(from *item.Item, link *page.Link) (e crawl.LinkEdit) {
+func (c *Crawler) callLinkHook(from *item.Item, link *page.Link) (e crawl.LinkEdit) {
 	l := Link{From: from.URL, URL: link.URL, Element: link.Kind.String(), Text: link.Text, Rel: link.Rel}
 	for _, f := range c.onLink {
 		if f(&l); l.veto != "" {
@@ -94,7 +94,7 @@ func (c *Crawler) askLink(from *item.Item, link *page.Link) (e crawl.LinkEdit) {
 	return crawl.LinkEdit{URL: l.URL, More: l.more}
 }
 
-func (c *Crawler) askLinks(rec *page.Record) (all []string) {
+func (c *Crawler) callLinksHook(rec *page.Record) (all []string) {
 	p := pageOf(rec)
 	for _, f := range c.findLinks {
 		all = append(all, f(p)...)

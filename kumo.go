@@ -193,7 +193,7 @@ func (c *Crawler) run(ctx context.Context, seeds []string) error {
 	}
 	c.setRunning(s)
 	_, err = s.Run(ctx)
-	c.keepLastStats()
+	c.saveLastStats()
 	if err == nil && s.Stats.Pages() == 0 {
 		err = c.nothing()
 	}

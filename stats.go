@@ -46,8 +46,8 @@ func (c *Crawler) setRunning(s *session.Session) {
 	c.running = s
 }
 
-// keepLastStats stores the counters of the session before it is closed.
-func (c *Crawler) keepLastStats() {
+// saveLastStats stores the counters of the session before it is closed.
+func (c *Crawler) saveLastStats() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.last, c.running = c.statsOf(c.running), nil

@@ -118,7 +118,7 @@ func (e *explainer) read(stderr io.Writer, url string) (err error) {
 			}
 		}
 	}
-	if err := e.askOwner(stderr, x, u.Canonical()); err != nil {
+	if err := e.queryOwner(stderr, x, u.Canonical()); err != nil {
 		return err
 	}
 	if e.json {
@@ -176,9 +176,9 @@ func (e *explainer) explainFolder(url string) (x *inspect.Explanation, err error
 	return e.crawlView.Explain(e.ctx, url)
 }
 
-// askOwner asks the cluster which node owns the host, if the user names a cluster, or if the folder belongs to a node.
-// In the latter case, an unreachable cluster is not an error.
-func (e *explainer) askOwner(stderr io.Writer, x *text.Explained, u weburl.URL) (err error) {
+// queryOwner asks the cluster which node owns the host, if the user names a cluster, or if the folder belongs to a
+// node. In the latter case, an unreachable cluster is not an error.
+func (e *explainer) queryOwner(stderr io.Writer, x *text.Explained, u weburl.URL) (err error) {
 	named := e.crawl != "" || e.nats != "" || len(e.join) > 0
 	if e.dir != "" {
 		if e.self, err = nodes.IdentityOf(e.dir); err != nil {
@@ -211,7 +211,7 @@ func (e *explainer) askOwner(stderr io.Writer, x *text.Explained, u weburl.URL) 
 		if x.Owner, err = control.Owner(e.ctx, slice, e.self, e.wait); err != nil || x.Owner != nil {
 			return err
 		}
-		return askLinks(ctx, x, control, u.String())
+		return queryLinks(ctx, x, control, u.String())
 	})
 	if err != nil && !named {
 		x.ClusterErr = err
@@ -220,7 +220,7 @@ func (e *explainer) askOwner(stderr io.Writer, x *text.Explained, u weburl.URL) 
 	return cluster.Advise(err)
 }
 
-func askLinks(ctx context.Context, x *text.Explained, control admin.Client, url string) (err error) {
+func queryLinks(ctx context.Context, x *text.Explained, control admin.Client, url string) (err error) {
 	if x.Strategy, err = control.Strategy(ctx); err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ func manCommand() *cobra.Command {
 			}
 			root := cmd.Root()
 			root.DisableAutoGenTag = true // keeps the output of a version reproducible
-			eachCommand(root, keepLineBreaks)
+			eachCommand(root, preserveLineBreaks)
 			head := &doc.GenManHeader{Section: "1", Source: "kumo " + job.Version, Manual: "kumo", Date: commitTime()}
 			if err := doc.GenManTree(root, head, dir); err != nil {
 				return fmt.Errorf("write manual pages to %s: %w", dir, err)
@@ -50,7 +50,7 @@ func commitTime() *time.Time {
 	return &at
 }
 
-// keepLineBreaks makes manual pages keep the columns of indented text in help.
-func keepLineBreaks(cmd *cobra.Command) {
+// preserveLineBreaks makes manual pages keep the columns of indented text in help.
+func preserveLineBreaks(cmd *cobra.Command) {
 	cmd.Long = strings.ReplaceAll("\n"+cmd.Long, "\n  ", "\n      ")[1:] // a code block in Markdown
 }

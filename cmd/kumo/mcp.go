@@ -173,9 +173,9 @@ func (m *mcpServer) listen(ctx context.Context, p *uiPage, h http.Handler, dirs 
 		if token, err = findToken(in, spare); err != nil {
 			return err
 		}
-		if in == "" || keepToken(in, token) != nil { // the user may not have write permission for the folder
+		if in == "" || saveToken(in, token) != nil { // the user may not have write permission for the folder
 			in = spare
-			err = keepToken(in, token)
+			err = saveToken(in, token)
 		}
 		if err != nil {
 			return fmt.Errorf("store the token: %w", err)
@@ -192,7 +192,7 @@ func (m *mcpServer) listen(ctx context.Context, p *uiPage, h http.Handler, dirs 
 	return s.Serve(ctx, p.listen, p.flags.Cert, p.flags.Key)
 }
 
-func keepToken(dir, token string) error {
+func saveToken(dir, token string) error {
 	if dir == "" {
 		return errors.New("this user has no cache folder")
 	}

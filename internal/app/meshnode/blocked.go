@@ -59,7 +59,7 @@ func (n *Node) CountBlocked(ctx context.Context, rules []string) (c control.Coun
 	var asking sync.WaitGroup
 	for node := range asked {
 		asking.Go(func() {
-			count := n.blocked.ask(ctx, node, rules)
+			count := n.blocked.query(ctx, node, rules)
 			mu.Lock()
 			defer mu.Unlock()
 			c.Nodes = append(c.Nodes, control.Count{Node: string(node), Count: count})
@@ -70,8 +70,8 @@ func (n *Node) CountBlocked(ctx context.Context, rules []string) (c control.Coun
 	return c, nil
 }
 
-// ask returns a node's count; nil if ctx ends before it answers.
-func (c *blockCounter) ask(ctx context.Context, to strategy.Node, rules []string) []byte {
+// query returns a node's count; nil if ctx ends before it answers.
+func (c *blockCounter) query(ctx context.Context, to strategy.Node, rules []string) []byte {
 	if to == c.self {
 		if c.blocked == nil {
 			return nil

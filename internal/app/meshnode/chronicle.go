@@ -26,7 +26,7 @@ type chronicler struct {
 	joinedAt time.Time // when this node joined
 }
 
-func (r *reporter) noteEvents(now time.Time) {
+func (r *reporter) recordEvents(now time.Time) {
 	now = now.Truncate(time.Second) // a shorter encoding
 	c := &r.chronicler
 	if r.engine.get() == nil || !r.peer.Machine().KnowsPlace() {

@@ -77,7 +77,7 @@ func (s *survey) count(ctx context.Context, urls []string) (k control.Known) {
 			for i, j := range which {
 				some[i] = all[j]
 			}
-			answer := s.ask(ctx, to, some)
+			answer := s.query(ctx, to, some)
 			mu.Lock()
 			defer mu.Unlock()
 			for i, a := range answer {
@@ -121,10 +121,10 @@ func (s *survey) backups(ctx context.Context, hosts map[string][]int) map[strate
 	return by
 }
 
-// ask returns a node's answers; empty if ctx ends first.
-func (s *survey) ask(ctx context.Context, to strategy.Node, urls []urlKey) []knownState {
+// query returns a node's answers; empty if ctx ends first.
+func (s *survey) query(ctx context.Context, to strategy.Node, urls []urlKey) []knownState {
 	if to == s.self {
-		return s.lookUp(urls)
+		return s.findStates(urls)
 	}
 	var w varint.Writer
 	for _, u := range urls {
@@ -167,7 +167,7 @@ func (s *survey) answer(from strategy.Node, data []byte) {
 		defer func() { <-s.answering }()
 		var w varint.Writer
 		w.Uint(id)
-		for _, k := range s.lookUp(urls) {
+		for _, k := range s.findStates(urls) {
 			w.Byte(byte(k))
 		}
 		s.msgs.send(from, kindKnownReply, w)
@@ -175,7 +175,7 @@ func (s *survey) answer(from strategy.Node, data []byte) {
 	})
 }
 
-func (s *survey) lookUp(urls []urlKey) []knownState {
+func (s *survey) findStates(urls []urlKey) []knownState {
 	all := make([]knownState, len(urls))
 	for i, u := range urls {
 		_, known, err := s.history.Get(u.host, u.hash)

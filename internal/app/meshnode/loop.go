@@ -64,7 +64,7 @@ func (l *loop) run() error {
 			l.saveCounts()
 		case <-look.C:
 			l.watcher.dirty = true
-			l.report.noteEvents(time.Now())
+			l.report.recordEvents(time.Now())
 			if e := l.engine.get(); e != nil {
 				e.Share(l.peer.Overlay().Size())
 			}

@@ -130,7 +130,7 @@ type knownReplies struct {
 
 func pollMembers(ctx context.Context, b bus.Bus, crawl string, members []strategy.Member, urls []string) *knownReplies {
 	s := &knownReplies{poll: newPoll(kindKnownRequest, kindKnownReply, knownRetry), letters: map[uint64][]byte{}}
-	s.poll.accept = s.take
+	s.poll.accept = s.addReply
 	for part := range slices.Chunk(urls, maxKnownURLs) {
 		q := knownRequest{rand.Uint64(), part}
 		s.letters[q.ID] = bytes.Repeat([]byte{replyNotOwner}, len(part))
@@ -140,7 +140,7 @@ func pollMembers(ctx context.Context, b bus.Bus, crawl string, members []strateg
 	return s
 }
 
-func (s *knownReplies) take(id uint64, _ strategy.Node, data []byte) bool {
+func (s *knownReplies) addReply(id uint64, _ strategy.Node, data []byte) bool {
 	var answer knownReply
 	say := s.letters[id]
 	if json.Unmarshal(data, &answer) != nil || len(answer.Letters) != len(say) {

@@ -20,7 +20,7 @@ func (r *repairer) diagnose(ctx context.Context) (whole bool, err error) {
 		faults++
 	}}
 	report, err := verify.Run(ctx, parts, cfg)
-	r.takeCounts(report)
+	r.setCounts(report)
 	if err = errors.Join(err, done()); err != nil {
 		return false, err
 	}
@@ -32,8 +32,8 @@ func (r *repairer) diagnose(ctx context.Context) (whole bool, err error) {
 	return faults == 0, nil
 }
 
-// takeCounts copies the counts of a verification, which are valid if there are no faults.
-func (r *repairer) takeCounts(report *verify.Report) {
+// setCounts copies the counts of a verification, which are valid if there are no faults.
+func (r *repairer) setCounts(report *verify.Report) {
 	for _, c := range report.Checks {
 		for _, n := range c.Counts {
 			switch c.Name + ": " + n.Unit {

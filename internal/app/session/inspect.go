@@ -77,7 +77,7 @@ func inspectNow(ctx context.Context, dir string, open func(*folder.Folder) (*Ses
 	f := folder.At(dir, vfs.NewOverlay(vfs.OS))
 	err := f.Share(os.O_CREATE)
 	if errors.Is(err, folder.ErrLocked) {
-		return askRunning(ctx, f, err)
+		return queryRunning(ctx, f, err)
 	}
 	if err != nil {
 		return nil, err
@@ -92,14 +92,14 @@ func inspectNow(ctx context.Context, dir string, open func(*folder.Folder) (*Ses
 // Dial opens a view of the running crawl in dir. It waits for a crawl that is just starting.
 func Dial(ctx context.Context, dir string) (v *inspect.View, err error) {
 	err = retryWhileBusy(ctx, func() (again bool, err error) {
-		v, err = askRunning(ctx, folder.At(dir, vfs.OS), ErrNotRunning)
+		v, err = queryRunning(ctx, folder.At(dir, vfs.OS), ErrNotRunning)
 		return errors.Is(err, inspect.ErrUnreachable), err
 	})
 	return v, err
 }
 
-// askRunning connects to the crawl that holds the folder, which may not answer yet, or no more.
-func askRunning(ctx context.Context, f *folder.Folder, locked error) (*inspect.View, error) {
+// queryRunning connects to the crawl that holds the folder, which may not answer yet, or no more.
+func queryRunning(ctx context.Context, f *folder.Folder, locked error) (*inspect.View, error) {
 	client, err := inspect.Dial(ctx, f.Path(folder.EndpointName))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", locked, err)

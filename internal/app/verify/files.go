@@ -32,7 +32,7 @@ func (v *verifier) committedLength(check, name string, grows bool) (int64, error
 			"but the file has %d",
 			mark, size), Remedy: "restore the file from a copy; if there is none, " + remedy})
 	case size > mark && grows:
-		v.note(Fault{Check: check, File: name, Offset: mark, What: fmt.Sprintf("%d bytes are %s", size-mark, notCommitted)})
+		v.add(Fault{Check: check, File: name, Offset: mark, What: fmt.Sprintf("%d bytes are %s", size-mark, notCommitted)})
 		return mark, nil
 	}
 	return size, nil

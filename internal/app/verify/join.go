@@ -89,11 +89,11 @@ func (v *verifier) reportMissing() {
 		f, name := &v.files.all[n], v.files.path(n)
 		switch {
 		case !f.present && v.cfg.Incomplete:
-			v.note(Fault{Check: checkWARC, File: name, Offset: -1, What: cmp.Or(v.cfg.Absent, "the file was not uploaded") +
+			v.add(Fault{Check: checkWARC, File: name, Offset: -1, What: cmp.Or(v.cfg.Absent, "the file was not uploaded") +
 				", so its entries in the lists were not verified: it belongs to a lost node, and other nodes have fetched the " +
 				"pages again"})
 		case !f.present && v.cfg.Moved:
-			v.note(Fault{Check: checkWARC, File: name, Offset: -1, What: cmp.Or(v.cfg.Absent, "the file is missing") +
+			v.add(Fault{Check: checkWARC, File: name, Offset: -1, What: cmp.Or(v.cfg.Absent, "the file is missing") +
 				", so its entries in other files were not verified"})
 		case !f.present:
 			v.fault(Fault{Check: checkWARC, File: name, Offset: -1,
@@ -101,7 +101,7 @@ func (v *verifier) reportMissing() {
 				Remedy: "restore it; if it was moved on purpose, use --moved"})
 		case v.cfg.Incomplete:
 		case f.merged == 0 && f.lines > 0:
-			v.note(Fault{Check: checkCDXJ, File: mergedIndex, Offset: -1, What: "the lines are missing of " + name +
+			v.add(Fault{Check: checkCDXJ, File: mergedIndex, Offset: -1, What: "the lines are missing of " + name +
 				": the end of the next run rewrites it"})
 		case f.merged != f.lines && !f.unindexed:
 			v.fault(Fault{Check: checkCDXJ, File: mergedIndex, Offset: -1, What: name +

@@ -135,7 +135,7 @@ func (g *group) addPending(f *fact) {
 	}
 	switch {
 	case !fetchable(g.url):
-		g.v.note(Fault{Check: checkFrontier, File: name, Offset: -1, URL: g.url,
+		g.v.add(Fault{Check: checkFrontier, File: name, Offset: -1, URL: g.url,
 			What: "it is pending, though it cannot be fetched: an earlier version admitted it, and the next run drops it"})
 	case g.entry == nil:
 		g.fault(checkFrontier, name, -1, "it is pending, but not in the URL database")
@@ -232,7 +232,7 @@ func (g *group) checkEntry() {
 			g.answered.At, g.answered.Status, left, g.answered.Digest, e.Status, digest(e.Digest))
 	case e.State == seen.Known && !fetched && !g.pending && !g.skipped && !g.pendingDedup && g.v.Shared:
 		if !g.hasMoved() {
-			g.v.note(Fault{Check: checkURLs, File: name, Offset: -1, URL: g.url,
+			g.v.add(Fault{Check: checkURLs, File: name, Offset: -1, URL: g.url,
 				What: "it is known, but no file here has its outcome: another node may have excluded it, according to " +
 					"its skipped.jsonl"})
 		}

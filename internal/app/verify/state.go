@@ -13,7 +13,7 @@ import (
 
 // state checks the state folder.
 func (v *verifier) state() error {
-	v.noteCuts()
+	v.recordTruncations()
 	for _, part := range []struct {
 		open bool
 		read func() error
@@ -31,8 +31,8 @@ func (v *verifier) state() error {
 	return nil
 }
 
-// noteCuts notes uncommitted data that the next start removes.
-func (v *verifier) noteCuts() {
+// recordTruncations notes uncommitted data that the next start removes.
+func (v *verifier) recordTruncations() {
 	for _, c := range v.View.Truncations() {
 		name, err := filepath.Rel(v.Dir, c.Name)
 		if err != nil {
@@ -49,7 +49,7 @@ func (v *verifier) noteCuts() {
 		default:
 			continue
 		}
-		v.note(f)
+		v.add(f)
 	}
 }
 

@@ -80,7 +80,7 @@ func (v *verifier) counters() error {
 		return nil
 	}
 	if v.State == nil || r.Ended == "failed" || r.Journal != uint64(v.Journal.End()) {
-		v.note(Fault{Check: checkReport, File: reportName, Offset: -1, What: "it is older than the files: the next run " +
+		v.add(Fault{Check: checkReport, File: reportName, Offset: -1, What: "it is older than the files: the next run " +
 			"rewrites it"})
 		return nil
 	}

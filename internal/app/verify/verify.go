@@ -196,7 +196,7 @@ func (s *findings) fault(f Fault) {
 	}
 }
 
-func (s *findings) note(f Fault) {
+func (s *findings) add(f Fault) {
 	if c := s.checks[f.Check]; len(c.Notes) < maxNotes {
 		c.Notes = append(c.Notes, f)
 	}

@@ -266,7 +266,7 @@ func (o *Outbox) deferLinks(links []*link, now time.Time) {
 func (o *Outbox) send(now time.Time, out []Batch) []Batch {
 	for _, l := range o.lanes {
 		for l.inFlight < o.cfg.Window && len(l.queue) > 0 {
-			f := &flight{number: o.next, to: l.to, links: o.takeBatch(l)}
+			f := &flight{number: o.next, to: l.to, links: o.dequeueBatch(l)}
 			o.next++
 			o.flights = append(o.flights, f)
 			l.inFlight++
@@ -277,8 +277,8 @@ func (o *Outbox) send(now time.Time, out []Batch) []Batch {
 	return out
 }
 
-// takeBatch removes a batch of links from a lane.
-func (o *Outbox) takeBatch(l *lane) []*link {
+// dequeueBatch removes a batch of links from a lane.
+func (o *Outbox) dequeueBatch(l *lane) []*link {
 	n, size := 0, 1
 	for n < len(l.queue) && n < o.cfg.Links {
 		size += l.queue[n].framedSize()

@@ -18,7 +18,7 @@ func (o *Outbox) Unrouted() (hosts []string, links []int) {
 	if !o.unrouted.enabled {
 		o.unrouted.enable(o.deferred)
 	}
-	hosts = o.unrouted.take()
+	hosts = o.unrouted.removeAll()
 	for _, host := range hosts {
 		n, rests := o.unrouted.deferred[host]
 		if !rests {
@@ -119,7 +119,7 @@ func (w *unrouted) remove(k *link) {
 	}
 }
 
-func (w *unrouted) take() (hosts []string) {
+func (w *unrouted) removeAll() (hosts []string) {
 	hosts, w.hosts = w.hosts, nil
 	clear(w.has)
 	return hosts

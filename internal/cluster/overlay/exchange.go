@@ -9,7 +9,7 @@ import (
 
 // questions is the interface through which other parts send queries.
 type questions interface {
-	ask(question) bool
+	send(question) bool
 	ping(*peer)
 	try(c Contact, kind byte, reporter uint64) bool
 	awaitsNeighbor() bool
@@ -51,8 +51,8 @@ type question struct {
 // short returns enough of an id to distinguish it from a few others.
 func short(id xor.ID) uint64 { return binary.BigEndian.Uint64(id[:]) | 1 }
 
-// ask sends a query. It returns false if too many are in progress.
-func (x *exchange) ask(q question) bool {
+// send sends a query. It returns false if too many are in progress.
+func (x *exchange) send(q question) bool {
 	if len(x.open) >= x.env.cfg.Questions {
 		return false
 	}
@@ -93,7 +93,7 @@ func (x *exchange) ping(p *peer) {
 	if p.near {
 		kind = nearQuestion
 	}
-	if !p.pinged && x.ask(question{kind: kind, to: p.Contact, peer: p}) {
+	if !p.pinged && x.send(question{kind: kind, to: p.Contact, peer: p}) {
 		p.pinged = true
 	}
 }
@@ -118,12 +118,12 @@ func (x *exchange) try(c Contact, kind byte, reporter uint64) bool {
 	if all >= 3*x.env.cfg.Neighbors || reporter != 0 && same >= max(x.env.cfg.Neighbors/2, 1) {
 		return false
 	}
-	return x.ask(question{kind: kind, to: c, reporter: reporter})
+	return x.send(question{kind: kind, to: c, reporter: reporter})
 }
 
-// take removes and returns the query that a node's message answers. It also accepts a query that failed recently, since
-// distant nodes answer late.
-func (x *exchange) take(node string, m *parsedMessage) (q question, asked bool) {
+// matchAnswer removes and returns the query that a node's message answers. It also accepts a query that failed
+// recently, since distant nodes answer late.
+func (x *exchange) matchAnswer(node string, m *parsedMessage) (q question, asked bool) {
 	for i := range x.open {
 		if x.open[i].isAnswered(node, m) {
 			q = x.open[i]

@@ -37,7 +37,7 @@ func (v *liveness) heard(from Contact) {
 		if p.near && p.version == 0 { // a query does not contain its list of neighbors
 			next = min(next, p.next)
 		}
-		v.watch.askAt(p, next)
+		v.watch.probeAt(p, next)
 		return
 	}
 	switch {
@@ -114,7 +114,7 @@ func (v *liveness) failed(q question) {
 	case q.lookUp != nil || q.healing || q.departed:
 	case int(q.tries)+1 < v.env.cfg.Tries:
 		q.tries++
-		v.questions.ask(q)
+		v.questions.send(q)
 	default:
 		v.table.dropSpare(q.to.ID)
 		v.absences.mark(q.to, false)
@@ -150,7 +150,7 @@ func (v *liveness) admit(c Contact, p *peer) *peer {
 	if p.near && p.version == 0 && !v.watch.positioned { // its list of neighbors is not known yet
 		next = 0
 	}
-	v.watch.askAt(p, v.env.now+next)
+	v.watch.probeAt(p, v.env.now+next)
 	v.updateAddrs(p, c)
 	return p
 }

@@ -50,7 +50,7 @@ func New(cfg Config) *Overlay {
 	o.watch = watch{env: env, table: table, absences: absences, questions: &o.questions}
 	o.liveness = liveness{env: env, table: table, absences: absences, questions: &o.questions, watch: &o.watch,
 		removed: o.upkeep.lost}
-	o.lookUps = lookUps{env: env, table: table, absences: absences, ask: o.questions.ask, ended: o.upkeep.lookedUp,
+	o.lookUps = lookUps{env: env, table: table, absences: absences, ask: o.questions.send, ended: o.upkeep.lookedUp,
 		regions: newRegions()}
 	o.upkeep = upkeep{env: env, table: table, absences: absences, questions: &o.questions, lookUps: &o.lookUps}
 	return o
@@ -75,7 +75,7 @@ func (o *Overlay) Step(now time.Time, in []Event, out []Action) []Action {
 		o.apply(e)
 	}
 	o.questions.expire(o.failed)
-	o.watch.askNeighbors()
+	o.watch.probeNeighbors()
 	if o.upkeep.choresAt <= o.env.now+o.watch.leadTime() {
 		o.upkeep.doChores()
 	}
@@ -188,7 +188,7 @@ func (o *Overlay) message(e Message) {
 	}
 	from := e.From
 	from.Addrs = clean(from.Addrs)
-	if q, asked := o.questions.take(from.Node, &m); asked {
+	if q, asked := o.questions.matchAnswer(from.Node, &m); asked {
 		o.answered(q, from, m)
 		return
 	}

@@ -29,12 +29,12 @@ func TestAnAnswerCountsOnce(t *testing.T) {
 	env, table := newParts(Config{Questions: 3, Neighbors: 2})
 	x := &exchange{env: env, table: table}
 	for i := range 4 {
-		if asked := x.ask(question{kind: pingQuestion, to: contact(i)}); asked != (i < 3) {
+		if asked := x.send(question{kind: pingQuestion, to: contact(i)}); asked != (i < 3) {
 			t.Errorf("question %d is asked: %v", i, asked)
 		}
 	}
 	answers := func(from, number int, kind byte) bool {
-		_, answers := x.take(contact(from).Node, &parsedMessage{kind: kind, number: uint32(number)})
+		_, answers := x.matchAnswer(contact(from).Node, &parsedMessage{kind: kind, number: uint32(number)})
 		return answers
 	}
 	if answers(0, 2, pingAnswer) || answers(0, 1, nearAnswer) || !answers(0, 1, pingAnswer) ||
@@ -146,8 +146,8 @@ func TestALookUpFindsLiveNodes(t *testing.T) {
 // asks records queries instead of sending them.
 type asks struct{ pings, tries []string }
 
-func (a *asks) ask(q question) bool { a.tries = append(a.tries, q.to.Node); return true }
-func (a *asks) ping(p *peer)        { a.pings = append(a.pings, p.Node) }
+func (a *asks) send(q question) bool { a.tries = append(a.tries, q.to.Node); return true }
+func (a *asks) ping(p *peer)         { a.pings = append(a.pings, p.Node) }
 func (a *asks) try(c Contact, _ byte, _ uint64) bool {
 	a.tries = append(a.tries, c.Node)
 	return true

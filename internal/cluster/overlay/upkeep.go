@@ -85,7 +85,7 @@ func (u *upkeep) lookUpSelf() {
 	if u.table.joined && u.table.live >= u.env.cfg.Neighbors {
 		// neighbors report each other; a distant node may know a node that all of them miss
 		want = min(selfSample, want)
-		u.askFar()
+		u.queryFar()
 	}
 	l := u.lookUps.newLookUp(u.table.id, want, forSelf)
 	for _, all := range [][]Contact{u.bootstrap, u.departed.all} {
@@ -98,12 +98,12 @@ func (u *upkeep) lookUpSelf() {
 	u.lookUps.advance(l)
 }
 
-// askFar queries a contact in the farthest bucket for the nodes closest to this one.
-func (u *upkeep) askFar() {
+// queryFar queries a contact in the farthest bucket for the nodes closest to this one.
+func (u *upkeep) queryFar() {
 	for i := range u.table.buckets {
 		if live := u.table.buckets[i].live; len(live) > 0 {
 			p := live[u.env.rng.IntN(len(live))]
-			u.questions.ask(question{kind: findQuestion, to: p.Contact, healing: true})
+			u.questions.send(question{kind: findQuestion, to: p.Contact, healing: true})
 			return
 		}
 	}
@@ -198,7 +198,7 @@ func (u *upkeep) heal() {
 		c = u.departed.all[i-len(u.bootstrap)]
 	}
 	if u.table.known(c.Node) == nil && !u.absences.has(c) {
-		u.questions.ask(question{kind: findQuestion, to: c, healing: true})
+		u.questions.send(question{kind: findQuestion, to: c, healing: true})
 	}
 }
 

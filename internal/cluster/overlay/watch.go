@@ -36,8 +36,8 @@ func (w *watch) interval() time.Duration {
 	return every - time.Duration(w.env.rng.Int64N(int64(every)/8))
 }
 
-// askAt schedules the next query to a neighbor.
-func (w *watch) askAt(p *peer, at time.Duration) {
+// probeAt schedules the next query to a neighbor.
+func (w *watch) probeAt(p *peer, at time.Duration) {
 	p.next = at
 	w.table.due = min(w.table.due, at)
 }
@@ -45,8 +45,8 @@ func (w *watch) askAt(p *peer, at time.Duration) {
 // leadTime returns how early work may run together with other work.
 func (w *watch) leadTime() time.Duration { return w.env.cfg.every() / slack }
 
-// askNeighbors pings the neighbors that are due.
-func (w *watch) askNeighbors() {
+// probeNeighbors pings the neighbors that are due.
+func (w *watch) probeNeighbors() {
 	early := w.leadTime()
 	if w.table.due > w.env.now+early {
 		return
@@ -70,7 +70,7 @@ func (w *watch) applyList(p *peer, m parsedMessage) {
 		p.version = m.version
 	default:
 		p.version = 0 // request the list again when there is room for more queries
-		w.askAt(p, min(p.next, w.env.now+w.env.cfg.Timeout))
+		w.probeAt(p, min(p.next, w.env.now+w.env.cfg.Timeout))
 	}
 }
 

@@ -63,7 +63,7 @@ func (d *Decoder) stream() error {
 			return io.ErrUnexpectedEOF
 		}
 		final, kind := d.hold&1 != 0, d.hold>>1&3
-		d.take(3)
+		d.consume(3)
 		if err := d.block(kind); err != nil {
 			return err
 		}
@@ -104,7 +104,7 @@ func (d *Decoder) refill() {
 	}
 }
 
-func (d *Decoder) take(n uint) {
+func (d *Decoder) consume(n uint) {
 	d.hold >>= n
 	d.have -= n
 }
@@ -149,7 +149,7 @@ func (d *Decoder) trees() error {
 		return io.ErrUnexpectedEOF
 	}
 	lits, dists, pres := int(d.hold&31)+257, int(d.hold>>5&31)+1, int(d.hold>>10&15)+4
-	d.take(14)
+	d.consume(14)
 	if lits > numLit || dists > numDist {
 		return ErrCorrupt
 	}
@@ -161,7 +161,7 @@ func (d *Decoder) trees() error {
 			}
 		}
 		lens[sym] = uint8(d.hold & 7)
-		d.take(3)
+		d.consume(3)
 	}
 	if !build(d.pre[:], maxPre, lens[:], preMeaning[:]) {
 		return ErrCorrupt
@@ -194,7 +194,7 @@ func (d *Decoder) lengths(lens []uint8) error {
 			return ErrCorrupt
 		}
 		extra := int(d.hold & (1<<takes - 1) >> (e >> codeShift & codeMask))
-		d.take(takes)
+		d.consume(takes)
 		value, times := uint8(e>>valueShift), 3+extra
 		switch value {
 		case repeatLast:

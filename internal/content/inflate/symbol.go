@@ -13,12 +13,12 @@ func (d *Decoder) symbol(t *tables) (done bool, err error) {
 	case takes > d.have:
 		return true, io.ErrUnexpectedEOF
 	case e&endOfBlock != 0 && e&special != 0:
-		d.take(takes)
+		d.consume(takes)
 		return true, nil
 	case e&special != 0:
 		return true, ErrCorrupt
 	case e&literal != 0:
-		d.take(takes)
+		d.consume(takes)
 		if d.pos == d.end {
 			return true, ErrLimit
 		}
@@ -58,13 +58,13 @@ func (d *Decoder) further(e entry, table []entry) entry {
 	if takes > d.have {
 		return takesMask // the input has too few bits
 	}
-	d.take(takes)
+	d.consume(takes)
 	return table[second(e, d.hold)]
 }
 
 // value consumes an entry's bits, and returns its value plus the extra bits.
 func (d *Decoder) value(e entry) int {
 	n := sum(e, d.hold)
-	d.take(uint(e & takesMask))
+	d.consume(uint(e & takesMask))
 	return n
 }

@@ -168,12 +168,12 @@ func (p *picker) flush() {
 				continue
 			}
 		}
-		if p.take(line) {
+		if p.use(line) {
 			wanted = true
 			continue
 		}
 		for cell := range strings.SplitSeq(line, "\t") { // the text may have the cells as separate lines
-			wanted = p.take(cell) || wanted
+			wanted = p.use(cell) || wanted
 		}
 	}
 	if !wanted {
@@ -185,7 +185,7 @@ func (p *picker) flush() {
 	p.line.Reset()
 }
 
-func (p *picker) take(line string) bool {
+func (p *picker) use(line string) bool {
 	if p.left[line] == 0 {
 		return false
 	}

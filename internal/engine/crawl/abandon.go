@@ -82,7 +82,7 @@ func (a *abandoner) removeMatching(host string, match func(*item.Item) bool) (it
 		items = a.frontier.TakeMatching(host, match)
 		for i := range items {
 			it := &items[i]
-			it.Reported = it.Reported || a.ends.takeReported(it.URL)
+			it.Reported = it.Reported || a.ends.removeReported(it.URL)
 			if err := a.abandonItem(*it); err != nil {
 				return err
 			}

@@ -218,9 +218,9 @@ func (c *claims) awaitReported(ctx context.Context, host string) error {
 	}
 }
 
-// takeReady takes the URLs that are ready to report. They may be reported once the batch with the returned sequence is
-// durable.
-func (c *claims) takeReady() (all []*finishedURL, sequence uint64) {
+// dequeueReady takes the URLs that are ready to report. They may be reported once the batch with the returned sequence
+// is durable.
+func (c *claims) dequeueReady() (all []*finishedURL, sequence uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	all, c.ready = c.ready, nil

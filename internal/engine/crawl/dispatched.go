@@ -51,7 +51,7 @@ func (ds *Dispatches) TakeDispatched(ctx context.Context, data []byte) (done []b
 	if ds.claims == nil || ds.known.db == nil {
 		return nil, errNoClaims
 	}
-	b := ds.pool.take()
+	b := ds.pool.acquire()
 	defer ds.pool.put(b)
 	if err := b.read(data); err != nil {
 		return nil, fmt.Errorf("read dispatched links: %w", err)
@@ -59,7 +59,7 @@ func (ds *Dispatches) TakeDispatched(ctx context.Context, data []byte) (done []b
 	if err := ds.holds.admit(ctx); err != nil {
 		return nil, err
 	}
-	done, sequence, err := ds.takeDispatched(b)
+	done, sequence, err := ds.commitDispatched(b)
 	if err == nil {
 		err = ds.ledger.WaitDurable(ctx, sequence)
 	}
@@ -69,7 +69,7 @@ func (ds *Dispatches) TakeDispatched(ctx context.Context, data []byte) (done []b
 	return done, nil
 }
 
-func (ds *Dispatches) takeDispatched(b *batch) (done []bool, sequence uint64, err error) {
+func (ds *Dispatches) commitDispatched(b *batch) (done []bool, sequence uint64, err error) {
 	ds.claims.tenureLock.Lock()
 	defer ds.claims.tenureLock.Unlock()
 	d, err := ds.lookUpDispatched(b)
@@ -186,7 +186,7 @@ func (ds *Dispatches) keepReporting(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 		}
-		all, sequence := ds.claims.takeReady()
+		all, sequence := ds.claims.dequeueReady()
 		if len(all) == 0 {
 			continue
 		}
@@ -204,7 +204,7 @@ func (ds *Dispatches) reportLast() {
 	if ds.claims == nil {
 		return
 	}
-	all, _ := ds.claims.takeReady()
+	all, _ := ds.claims.dequeueReady()
 	// pages at risk cannot be announced any more
 	all = slices.DeleteFunc(all, func(n *finishedURL) bool { return n.page != nil })
 	if len(all) > 0 {

@@ -231,7 +231,7 @@ func New(config Config, p Parts, s *recovery.State) *Engine {
 	e.background = []func(context.Context) error{e.Checkpoints.keepCheckpointing, func(ctx context.Context) error {
 		return hold.disk.keepChecking(ctx, cfg, p.Listener)
 	}, e.recrawls.keepRequeuing, e.Checkpoints.keepResolving, e.stuck.keepChecking, line.keepChecking,
-		e.Dispatches.keepReporting, keeper.keepRanks, log.Run}
+		e.Dispatches.keepReporting, keeper.maintainRanks, log.Run}
 	back := &restorer{hosts: hosts, scopeSeeds: roots, names: names, ranks: ranks, robots: p.Robots, transfer: moves,
 		frontier: front, ledger: log}
 	e.resumed.broken = back.restore(s)

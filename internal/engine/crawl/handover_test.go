@@ -651,7 +651,7 @@ func tradeHosts(t *testing.T, deadly bool, slices int) {
 func TestNobodyWaitsForRulesThatHaveGone(t *testing.T) {
 	x := newTrade(t, 1, false)
 	n := x.nodes[0]
-	e, w := n.e, n.e.runner.workers.take()
+	e, w := n.e, n.e.runner.workers.acquire()
 	x.owner = map[string]int{"stays.test": 0, "goes.test": 0}
 	wants := func(host, at string) {
 		e.frontier.Park(host, "http://"+host)
@@ -1150,7 +1150,7 @@ func TestDrainWaitsForWhatIsUnderWay(t *testing.T) {
 	n.waver("http://goes.test/late")
 	visits := map[string]*worker{}
 	for host := range x.owner {
-		visits[host] = n.e.runner.workers.take()
+		visits[host] = n.e.runner.workers.acquire()
 		n.e.runner.workers.begin(visits[host], host, host)
 	}
 	n.e.runner.workers.put(visits["other.test"])

@@ -80,7 +80,7 @@ func (w *worker) skipHost(v *frontier.Visit, rule, why string) error {
 	err := w.visits.abandons.commitBatch(&w.batch, func() error {
 		for _, it := range w.visits.frontier.TakeMatching(v.Host, ordinary) {
 			w.addSkip(entry.SkipKnown, w.skipOf(&frontier.Visit{Item: it, Host: v.Host}, rule, why), it.Reported ||
-				w.visits.abandons.ends.takeReported(it.URL))
+				w.visits.abandons.ends.removeReported(it.URL))
 			w.batch.ended = append(w.batch.ended, it.URL)
 		}
 		w.addSkip(entry.SkipKnown, w.skipOf(v, rule, why), v.Reported)

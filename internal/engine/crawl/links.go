@@ -46,7 +46,7 @@ func (l *Links) AdoptLinks(ctx context.Context, data []byte) error {
 }
 
 func (l *Links) admitFrom(ctx context.Context, data []byte, refuses bool) ([]int, error) {
-	b := l.pool.take()
+	b := l.pool.acquire()
 	defer l.pool.put(b)
 	if err := b.read(data); err != nil {
 		return nil, fmt.Errorf("read links from another node: %w", err)

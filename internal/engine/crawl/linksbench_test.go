@@ -77,7 +77,7 @@ func benchmarkLinks(b *testing.B, way string) {
 	defer end()
 	dice := rand.New(rand.NewPCG(1, 2))
 	urls := make([]string, 0, 1<<16)
-	w, now := e.runner.workers.take(), time.Now()
+	w, now := e.runner.workers.acquire(), time.Now()
 	b.ReportAllocs()
 	n := 0
 	for b.Loop() {
@@ -138,7 +138,7 @@ func BenchmarkTakeDispatched(b *testing.B) {
 				if err := all.read(linksTo(urls...)); err != nil {
 					b.Fatal(err)
 				}
-				if _, _, err := e.Dispatches.takeDispatched(&all); err != nil {
+				if _, _, err := e.Dispatches.commitDispatched(&all); err != nil {
 					b.Fatal(err)
 				}
 			}

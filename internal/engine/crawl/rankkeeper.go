@@ -22,8 +22,8 @@ type rankKeeper struct {
 	ledger   *ledger.Ledger
 }
 
-// keepRanks recomputes the ranks whenever enough links were added, until the context ends.
-func (k *rankKeeper) keepRanks(ctx context.Context) error {
+// maintainRanks recomputes the ranks whenever enough links were added, until the context ends.
+func (k *rankKeeper) maintainRanks(ctx context.Context) error {
 	r := k.ranks.Links
 	if r == nil {
 		return nil

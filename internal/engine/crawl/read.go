@@ -93,7 +93,7 @@ func (p *pageReader) read(ctx context.Context, rec *page.Record, it *item.Item) 
 	if it.Kind != page.Sitemap && p.vetoed == "" { // a sitemap lists its entries, and does not link to them
 		p.ranks.beginPage(p.batch, it.URL, len(p.answer.page.Links))
 	}
-	if err := p.takeLinks(&from); err != nil {
+	if err := p.admitLinks(&from); err != nil {
 		return err
 	}
 	p.batch.links = len(p.answer.page.Links)
@@ -135,9 +135,9 @@ func (p *pageReader) parse(resp *page.Response, it *item.Item) (fits bool, err e
 	return true, nil
 }
 
-// takeLinks admits the page's links. If there are many, most are committed before the page itself, in batches of their
+// admitLinks admits the page's links. If there are many, most are committed before the page itself, in batches of their
 // own.
-func (p *pageReader) takeLinks(it *item.Item) error {
+func (p *pageReader) admitLinks(it *item.Item) error {
 	some := p.answer.pool.shares.linksAtOnce(2*(len(it.URL)+len(it.Seed)) + linkCost)
 	rest := p.answer.page.Links
 	p.buffers.getBuffers(p.batch)

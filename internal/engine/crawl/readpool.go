@@ -58,8 +58,8 @@ type answer struct {
 	decoder   *fetch.Decoder
 }
 
-// takeBuffers takes idle buffers for an answer.
-func (a *answer) takeBuffers() {
+// acquireBuffers takes idle buffers for an answer.
+func (a *answer) acquireBuffers() {
 	o := a.pool
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -48,7 +48,7 @@ func (w *worker) visitRobots(ctx context.Context, v *frontier.Visit, u weburl.UR
 		URL:       v.URL,
 		Trusted:   w.visits.scopeSeeds.trusts(u),
 		NoCookies: true,
-		OnArrival: w.answer.takeBuffers,
+		OnArrival: w.answer.acquireBuffers,
 	}
 	w.override(&req, u)
 	req.MaxBody = visit.MaxRobots

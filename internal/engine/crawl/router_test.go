@@ -57,7 +57,7 @@ func TestHostsThatMayNotBeAskedArePutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := new(ban)
 		e := banned(b, 1, time.Now, frontier.Config{})
-		w := e.runner.workers.take()
+		w := e.runner.workers.acquire()
 		next := func() *frontier.Visit {
 			v, err := e.frontier.Next(t.Context())
 			if err != nil {
@@ -109,7 +109,7 @@ func benchmarkBan(b *testing.B, cfg frontier.Config) {
 	router := new(ban)
 	e := banned(router, 10_000, func() time.Time { return now }, cfg)
 	defer e.frontier.Close()
-	w := e.runner.workers.take()
+	w := e.runner.workers.acquire()
 	e.frontier.Push("clock.test", item.Item{URL: "http://clock.test/"})
 	second := func() {
 		now = now.Add(time.Second)
@@ -122,7 +122,7 @@ func benchmarkBan(b *testing.B, cfg frontier.Config) {
 				e.frontier.Postpone(v, time.Second)
 				return
 			}
-			own := e.runner.workers.take()
+			own := e.runner.workers.acquire()
 			w.politenessHost = e.Inspector.hosts.politenessHost(v)
 			e.runner.workers.begin(own, v.Host, w.politenessHost)
 			if err := w.visit(b.Context(), v); err != nil {

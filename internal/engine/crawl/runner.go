@@ -40,7 +40,7 @@ func (c *runner) work(handing, fetching context.Context) error {
 			c.frontier.Postpone(v, wait)
 			continue
 		}
-		w := c.workers.take()
+		w := c.workers.acquire()
 		if c.hosts.router != nil {
 			w.politenessHost = c.hosts.politenessHost(v)
 			c.workers.begin(w, v.Host, w.politenessHost)

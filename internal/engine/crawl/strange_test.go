@@ -103,7 +103,7 @@ func TestRobotsNameStrangeSitemaps(t *testing.T) {
 	const origin = "http://mine.test"
 	rules := cache.Answer(origin, 200, []byte("Sitemap: "+strings.Join(strangeURLs,
 		"\nSitemap: ")+"\nSitemap: /yes.xml\n"))
-	w := e.runner.workers.take()
+	w := e.runner.workers.acquire()
 	if err := w.addSitemaps(&frontier.Visit{Item: item.Item{URL: origin + "/", Seed: origin + "/"}, Host: "mine.test"},
 		origin, rules); err != nil {
 		t.Fatal(err)

@@ -170,7 +170,7 @@ func (w *worker) awaitTurn(ctx context.Context, v *frontier.Visit, u weburl.URL)
 func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) error {
 	start := w.visits.cfg.Now()
 	v.Tries++
-	req := fetch.Request{URL: v.URL, Trusted: w.visits.scopeSeeds.trusts(u), OnArrival: w.answer.takeBuffers}
+	req := fetch.Request{URL: v.URL, Trusted: w.visits.scopeSeeds.trusts(u), OnArrival: w.answer.acquireBuffers}
 	w.override(&req, u)
 	if v.Kind == page.Sitemap {
 		req.MaxBody = w.visits.cfg.MaxSitemap

@@ -47,8 +47,8 @@ func (s *visitEnds) wasReported(url string) bool {
 	return s.reported[url]
 }
 
-// takeReported is wasReported for a URL that leaves the frontier or has the flag itself from now on.
-func (s *visitEnds) takeReported(url string) bool {
+// removeReported is wasReported for a URL that leaves the frontier or has the flag itself from now on.
+func (s *visitEnds) removeReported(url string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	was := s.reported[url]

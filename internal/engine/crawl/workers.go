@@ -33,8 +33,8 @@ type batchPool struct {
 // maxFreeBuffers bounds the buffers kept for reuse, to about as many as pages are read and committed at once.
 const maxFreeBuffers = 32
 
-// take returns an empty batch with buffers.
-func (p *batchPool) take() *batch {
+// acquire returns an empty batch with buffers.
+func (p *batchPool) acquire() *batch {
 	p.mu.Lock()
 	b := new(batch)
 	if last := len(p.idle) - 1; last >= 0 {
@@ -84,8 +84,8 @@ type visiting struct {
 	over                 chan struct{}
 }
 
-// take takes the worker that was used last: so only as many workers keep buffers as there are visits at once.
-func (p *workerPool) take() *worker {
+// acquire takes the worker that was used last: so only as many workers keep buffers as there are visits at once.
+func (p *workerPool) acquire() *worker {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	last := len(p.idle) - 1

@@ -14,7 +14,7 @@ func TestWorkersShareLinkBuffers(t *testing.T) {
 	p := workerPool{buffers: buffers, make: func() *worker { return &worker{} }}
 	var all []*worker
 	for range 4 * maxFreeBuffers {
-		w := p.take()
+		w := p.acquire()
 		buffers.getBuffers(&w.batch)
 		for range 1000 {
 			w.batch.urls = append(w.batch.urls, seen.URL{URL: "http://a.test/"})
@@ -31,7 +31,7 @@ func TestWorkersShareLinkBuffers(t *testing.T) {
 	if len(buffers.free) != maxFreeBuffers {
 		t.Fatalf("%d buffers are kept, want %d", len(buffers.free), maxFreeBuffers)
 	}
-	w := p.take()
+	w := p.acquire()
 	buffers.getBuffers(&w.batch)
 	if cap(w.batch.cands) < 1000 || len(buffers.free) != maxFreeBuffers-1 {
 		t.Errorf("buffers for %d links, and %d left", cap(w.batch.cands), len(buffers.free))
@@ -46,12 +46,12 @@ func TestWorkersShareLinkBuffers(t *testing.T) {
 // TestBatchPoolTakesTheBatchUsedLast tests that a reused batch is empty, with buffers that another batch has freed.
 func TestBatchPoolTakesTheBatchUsedLast(t *testing.T) {
 	var p batchPool
-	first, second := p.take(), p.take()
+	first, second := p.acquire(), p.acquire()
 	first.cands = append(first.cands, entry.Candidate{Host: "a.test"})
 	first.links, first.visitURL = 1, "http://a.test/"
 	p.put(second)
 	p.put(first)
-	b := p.take()
+	b := p.acquire()
 	if b != first || !b.empty() || b.links != 0 || b.visitURL != "" || cap(b.cands) == 0 || len(p.free) != 0 {
 		t.Errorf("got batch %+v, %d buffers left", b, len(p.free))
 	}

@@ -184,7 +184,7 @@ func (p *Pool) drain(ctx context.Context) {
 	case <-p.ctx.Done():
 	}
 	for {
-		for _, c := range p.takeQueued() {
+		for _, c := range p.dequeueAll() {
 			p.answer(c, Answer{}, p.ended())
 		}
 		select {
@@ -196,10 +196,10 @@ func (p *Pool) drain(ctx context.Context) {
 	}
 }
 
-// takeQueued takes all calls that no process has.
-func (p *Pool) takeQueued() (all []*call) {
+// dequeueAll takes all calls that no process has.
+func (p *Pool) dequeueAll() (all []*call) {
 	for _, q := range []*queue{&p.retries, &p.fresh} {
-		for c := q.take(); c != nil; c = q.take() {
+		for c := q.dequeue(); c != nil; c = q.dequeue() {
 			all = append(all, c)
 		}
 	}
@@ -293,7 +293,7 @@ func (p *Pool) run(first *process) {
 			if err != nil {
 				p.reportFailure(err)
 				if p.alive.Load() == 0 {
-					p.retryOrDefault(p.takeQueued(), "", err)
+					p.retryOrDefault(p.dequeueAll(), "", err)
 				}
 				pause = p.pause(pause, err)
 				continue
@@ -337,7 +337,7 @@ func (p *Pool) pause(last time.Duration, err error) time.Duration {
 				p.fresh.signal() // this call may have consumed the signal
 				p.retries.signal()
 			} else {
-				for _, c := range p.takeQueued() {
+				for _, c := range p.dequeueAll() {
 					p.unanswered(c, "", fmt.Errorf("%w, the last time: %w", errUnreliable, err))
 				}
 			}

@@ -27,7 +27,7 @@ func (q *queue) signal() {
 }
 
 // take returns the next call, nil if there is none.
-func (q *queue) take() *call {
+func (q *queue) dequeue() *call {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.calls) == 0 {

@@ -81,15 +81,15 @@ func (s *serving) write() {
 		case <-s.wake:
 			continue
 		case <-again:
-			buf = s.take(buf[:0], &s.pool.retries, 1)
+			buf = s.appendQueued(buf[:0], &s.pool.retries, 1)
 		case <-fresh:
 			buf = buf[:0]
 			if again != nil { // an idle process retries failed questions first, so that they soon have an answer or the default
-				buf = s.take(buf, &s.pool.retries, 1)
+				buf = s.appendQueued(buf, &s.pool.retries, 1)
 			}
 			alone := len(buf) > 0
 			if !alone {
-				buf = s.take(buf, &s.pool.fresh, s.free())
+				buf = s.appendQueued(buf, &s.pool.fresh, s.free())
 			}
 			if (alone || len(buf) == 0) && !s.pool.fresh.empty() {
 				s.pool.fresh.signal() // for another process, or this one later: it is busy, or has become slower
@@ -152,9 +152,9 @@ func (s *serving) free() int {
 }
 
 // take takes up to most calls, and appends their lines to buf.
-func (s *serving) take(buf []byte, q *queue, most int) []byte {
+func (s *serving) appendQueued(buf []byte, q *queue, most int) []byte {
 	for range most {
-		c := q.take()
+		c := q.dequeue()
 		if c == nil {
 			break
 		}

@@ -178,18 +178,18 @@ func (h *hostState) origin(origin string) *originState {
 // Run surveys the hosts and returns a plan. If ctx ends, it returns its error with a plan of the data so far.
 func (s *Survey) Run(ctx context.Context) (*Plan, error) {
 	began := s.cfg.Now()
-	err := s.askRobots(ctx)
+	err := s.fetchRobots(ctx)
 	if err == nil {
-		err = s.askSitemaps(ctx)
+		err = s.fetchSitemaps(ctx)
 	}
 	p := s.plan()
 	p.Took = s.cfg.Now().Sub(began)
 	return p, err
 }
 
-// askRobots fetches the robots.txt of all origins of seeds. Entries of sitemaps are judged by all of these, so no
+// fetchRobots fetches the robots.txt of all origins of seeds. Entries of sitemaps are judged by all of these, so no
 // sitemap is read before.
-func (s *Survey) askRobots(ctx context.Context) error {
+func (s *Survey) fetchRobots(ctx context.Context) error {
 	if s.cfg.IgnoreRobots {
 		return nil
 	}
@@ -202,8 +202,8 @@ func (s *Survey) askRobots(ctx context.Context) error {
 	return s.work(ctx)
 }
 
-// askSitemaps fetches the sitemaps of hosts that have a seed which the crawl may fetch.
-func (s *Survey) askSitemaps(ctx context.Context) error {
+// fetchSitemaps fetches the sitemaps of hosts that have a seed which the crawl may fetch.
+func (s *Survey) fetchSitemaps(ctx context.Context) error {
 	if s.cfg.Sitemaps == policy.SitemapsIgnored || s.cfg.Rules.MaxDepth == 0 && s.cfg.Rules.Overrides == nil {
 		return nil
 	}

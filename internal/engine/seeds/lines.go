@@ -30,7 +30,7 @@ func (l *lineReader) write(block []byte) error {
 		if i < 0 || len(l.rest) == 0 {
 			break
 		}
-		l.keep(block[:i])
+		l.appendPart(block[:i])
 		if err := l.line(string(l.rest), i+1); err != nil {
 			return err
 		}
@@ -47,12 +47,12 @@ func (l *lineReader) write(block []byte) error {
 			whole = after
 		}
 	}
-	l.keep(block[last+1:])
+	l.appendPart(block[last+1:])
 	l.offset += int64(len(block) - last - 1)
 	return nil
 }
 
-func (l *lineReader) keep(part []byte) {
+func (l *lineReader) appendPart(part []byte) {
 	l.rest = append(l.rest, part[:min(len(part), maxLine-len(l.rest))]...)
 }
 

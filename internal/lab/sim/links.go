@@ -111,18 +111,18 @@ func (e engine) Unrouted() (hosts []string, links []int) { return e.out.Unrouted
 func (e engine) RetryDeferred(hosts []string) { e.out.RetryDeferred(hosts) }
 
 func (e engine) TakeLinks(ctx context.Context, data []byte) (refused []int, err error) {
-	return e.takeLinks(ctx, decode(data), false)
+	return e.receiveLinks(ctx, decode(data), false)
 }
 
 func (e engine) AdoptLinks(ctx context.Context, data []byte) error {
 	e.received++
-	_, err := e.takeLinks(ctx, decode(data), true)
+	_, err := e.receiveLinks(ctx, decode(data), true)
 	return err
 }
 
-// takeLinks enqueues links from another node. Links to hosts of others are refused or, with all, put into the outbox.
-// On return the rest is durable and shipped.
-func (p *process) takeLinks(ctx context.Context, links []url, all bool) (refused []int, err error) {
+// receiveLinks enqueues links from another node. Links to hosts of others are refused or, with all, put into the
+// outbox. On return the rest is durable and shipped.
+func (p *process) receiveLinks(ctx context.Context, links []url, all bool) (refused []int, err error) {
 	e := &entry{kind: entryLinks}
 	for i, u := range links {
 		switch {

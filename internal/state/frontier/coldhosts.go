@@ -101,8 +101,8 @@ func (c *coldHosts) unpark(id uint32, origin string) {
 	}
 }
 
-// takeParked removes and returns the origins for which a host is parked.
-func (c *coldHosts) takeParked(id uint32) map[string]bool {
+// removeParked removes and returns the origins for which a host is parked.
+func (c *coldHosts) removeParked(id uint32) map[string]bool {
 	parked := c.parked[id]
 	delete(c.parked, id)
 	return parked

@@ -32,7 +32,7 @@ func TestColdHostsSumUpTheirRecords(t *testing.T) {
 	sums(7, 2, 1)
 	c.update(a, func(r *record) { r.set(isHot) })
 	sums(4, 1, 0)
-	if parked := c.takeParked(b); !parked["http://b"] || c.takeParked(b) != nil {
+	if parked := c.removeParked(b); !parked["http://b"] || c.removeParked(b) != nil {
 		t.Errorf("b was parked for %v", parked)
 	}
 	if c.find("a") != a || c.find("c") != 0 {

@@ -146,8 +146,8 @@ func (d *dispatcher) loadFront(h *host, n int) error {
 	return d.queues.loadFront(&h.queue, n, d.suppressed)
 }
 
-// takeMatching removes the matching items in memory. It returns those that are not suppressed.
-func (d *dispatcher) takeMatching(h *host, match func(*Item) bool) (taken []Item) {
+// removeMatching removes the matching items in memory. It returns those that are not suppressed.
+func (d *dispatcher) removeMatching(h *host, match func(*Item) bool) (taken []Item) {
 	q := &h.queue
 	before := len(q.front)
 	q.front = slices.DeleteFunc(q.front, func(e entry) bool {

@@ -154,7 +154,7 @@ func (f *Frontier) TakeMatching(key string, match func(*Item) bool) []Item {
 	if f.worker.fail(err); h == nil {
 		return nil
 	}
-	taken := f.dispatcher.takeMatching(h, match)
+	taken := f.dispatcher.removeMatching(h, match)
 	f.bench.release(h)
 	f.leader.signal()
 	f.disk.shrink()
@@ -210,7 +210,7 @@ func (f *Frontier) FinishRemove() (robots []Item, err error) {
 	if err := f.removals.readAll(); err != nil {
 		return nil, err
 	}
-	return f.removals.take(), nil
+	return f.removals.drain(), nil
 }
 
 // Park holds a host's ordinary items back until Unpark is called for the same origin, because its robots.txt is not

@@ -281,7 +281,7 @@ func (i *Inspector) viewCold(key string, r *record, items []entry) *queueView {
 	if r.top != 0 {
 		q.links = []link{{at: r.top, key: key0}}
 	}
-	q.keep(items)
+	q.addEntries(items)
 	return q
 }
 
@@ -294,8 +294,8 @@ type queueView struct {
 	suppressed suppressedView
 }
 
-// keep copies entries, because their buffer is reused.
-func (q *queueView) keep(entries []entry) {
+// addEntries copies entries, because their buffer is reused.
+func (q *queueView) addEntries(entries []entry) {
 	q.items = slices.Grow(q.items, len(entries))
 	for _, e := range entries {
 		e.data = bytes.Clone(e.data)

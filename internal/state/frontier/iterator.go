@@ -173,7 +173,7 @@ func (t *HostIterator) hot(h *host) *HostQueue {
 	for _, it := range h.visits.items {
 		q.items.push(i.ranking.entry(h.key, it))
 	}
-	q.keep(h.queue.front)
+	q.addEntries(h.queue.front)
 	return t.queue(q, h.clock.next, h.clock.requestedDelay)
 }
 

@@ -93,7 +93,7 @@ func (r *removals) removeCold(key string, id uint32, copies map[*bucket]*bucket)
 		rec.setRequestedDelay(rec.requestedDelay(), true)
 		rec.unset(isBacking | hasTurn | isParked | hasRobots)
 	})
-	r.cold.takeParked(id)
+	r.cold.removeParked(id)
 }
 
 func (r *removals) detach(q *detached) {
@@ -101,8 +101,8 @@ func (r *removals) detach(q *detached) {
 	r.detached = append(r.detached, q)
 }
 
-// take removes and returns the robots.txt fetches found so far.
-func (r *removals) take() []Item {
+// drain removes and returns the robots.txt fetches found so far.
+func (r *removals) drain() []Item {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	all := r.fetches

@@ -128,7 +128,7 @@ func (v *virtualizer) loadRecord(id uint32, key string, l link) *host {
 		h.addr.turn = c.next
 	}
 	if r.is(isParked) {
-		h.parked = v.cold.takeParked(id)
+		h.parked = v.cold.removeParked(id)
 	}
 	if l.at = r.top; l.at != 0 {
 		if r.bucket == 0 {

@@ -103,7 +103,7 @@ func (s *replay) checkLost(v *entry.Done) bool {
 	if !s.lost.isLost(v) {
 		return false
 	}
-	if err := s.keepLost(v.URL); err != nil && s.fault == nil {
+	if err := s.recordLost(v.URL); err != nil && s.fault == nil {
 		s.fault = fmt.Errorf("store %s to be fetched again: %w", v.URL, err)
 	}
 	return true
@@ -137,9 +137,9 @@ func (l *LostRecords) refersToLost(v *entry.Done) bool {
 
 func (l *LostRecords) isFull() bool { return len(l.digests) >= cmp.Or(l.digestLimit, maxDigests) }
 
-// keepLost stores the item of a visited URL whose record is lost. If the frontier has the item on disk, it stays there,
-// too, because its host may be transferred to another node. A checkpoint newer than the visit does not have it.
-func (s *replay) keepLost(url string) error {
+// recordLost stores the item of a visited URL whose record is lost. If the frontier has the item on disk, it stays
+// there, too, because its host may be transferred to another node. A checkpoint newer than the visit does not have it.
+func (s *replay) recordLost(url string) error {
 	it, waits := s.pending[url]
 	if waits {
 		delete(s.pending, url)

@@ -66,7 +66,7 @@ type replay struct {
 	// the current entry is older than the checkpoint: only seen and the digests may lack it
 	beforeCheckpoint bool
 	marks            map[string]int64
-	foundAt          map[string]bool // hosts of URLs found during transfers; see keepFoundHosts
+	foundAt          map[string]bool // hosts of URLs found during transfers; see retainFoundHosts
 	at               time.Time       // time of the current entries
 	chunkReader      *transfer.ChunkReader
 	fault            error // why the current entry cannot be replayed
@@ -115,7 +115,7 @@ func recoverBy(
 		return after(s, end)
 	})
 	to.Time(time.Time{})
-	to.keepFoundHosts()
+	to.retainFoundHosts()
 	if err == nil {
 		err = s.abandoned.resolve(v.Frontier)
 	}
@@ -282,8 +282,8 @@ func (s *replay) enqueue(it item.Item) {
 	s.foundAt[s.sliceOf(&it)] = true
 }
 
-// keepFoundHosts keeps the hosts of incoming transfers at which a URL was found. The engine did so at once.
-func (s *replay) keepFoundHosts() {
+// retainFoundHosts keeps the hosts of incoming transfers at which a URL was found. The engine did so at once.
+func (s *replay) retainFoundHosts() {
 	if len(s.foundAt) > 0 {
 		s.Unsettled.Keep(slices.Sorted(maps.Keys(s.foundAt)))
 		s.foundAt = nil

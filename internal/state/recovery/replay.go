@@ -41,7 +41,7 @@ func (s *replay) Chunk(c entry.Chunk) {
 	if s.beforeCheckpoint {
 		return
 	}
-	s.keepFoundHosts()
+	s.retainFoundHosts()
 	for _, k := range p.Cookies {
 		s.Cookies.Import(k)
 	}
@@ -94,7 +94,7 @@ func (s *replay) importHost(host string, c transfer.HostTiming, kept bool) {
 
 func (s *replay) TransferDropped(t member.Transfer) {
 	if !s.beforeCheckpoint {
-		s.keepFoundHosts()
+		s.retainFoundHosts()
 		gone, _ := s.Unsettled.Drop(t)
 		s.HostsForgotten(gone)
 	}
@@ -111,7 +111,7 @@ func (s *replay) HostsForgotten(hosts []string) {
 	if _, s.fault = s.Views.Frontier.FinishRemove(); s.fault != nil {
 		return
 	}
-	s.keepFoundHosts()
+	s.retainFoundHosts()
 	s.Unsettled.Coming = s.Unsettled.Without(hosts)
 	gone := make(map[string]bool, len(hosts))
 	for _, host := range hosts {

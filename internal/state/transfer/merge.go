@@ -130,7 +130,7 @@ func (m *mergePlan) record(url string, h held) {
 
 // Committed records what a batch has put. Call it after the put, within the same hold of the ledger's gate.
 func (r *Endpoint) Committed(found []entry.Candidate, done ...*entry.Done) {
-	r.keepFoundHosts(found)
+	r.retainFoundHosts(found)
 	m := r.plan.Load()
 	if m == nil {
 		return
@@ -143,8 +143,8 @@ func (r *Endpoint) Committed(found []entry.Candidate, done ...*entry.Done) {
 	}
 }
 
-// keepFoundHosts keeps the hosts of incoming transfers at which URLs were found.
-func (r *Endpoint) keepFoundHosts(found []entry.Candidate) {
+// retainFoundHosts keeps the hosts of incoming transfers at which URLs were found.
+func (r *Endpoint) retainFoundHosts(found []entry.Candidate) {
 	r.mu.Lock()
 	var hosts []string
 	for i := range found {

@@ -126,8 +126,8 @@ func (p *Chunk) hosts(f func(host string)) {
 	}
 }
 
-// keep marks those of some hosts that were received with a transfer as kept.
-func (a *Incoming) keep(hosts []string) {
+// retain marks those of some hosts that were received with a transfer as kept.
+func (a *Incoming) retain(hosts []string) {
 	if len(hosts) == 0 {
 		return
 	}
@@ -151,7 +151,7 @@ func (a *Incoming) split(hosts []string) (in []string, rest []byte) {
 // Keep marks hosts, sorted, as kept in all incoming transfers that contain them.
 func (a *Unsettled) Keep(hosts []string) {
 	for i := range a.Coming {
-		a.Coming[i].keep(hosts)
+		a.Coming[i].retain(hosts)
 	}
 }
 

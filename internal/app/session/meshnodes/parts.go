@@ -81,7 +81,7 @@ func (l *nodeRun) isFull() bool {
 	return counts.Active*10 >= c.Job.HostsAtOnce()*7 && counts.Waiting > 0
 }
 
-func (l *nodeRun) keepPace(ctx context.Context) {
+func (l *nodeRun) measureRate(ctx context.Context) {
 	c := l.crawl.Load()
 	was, at := c.Stats.Pages(), time.Now()
 	for range wait.Every(ctx, rateWindow) {

@@ -261,7 +261,7 @@ func (l *nodeRun) work(ctx context.Context, over <-chan error) (report *stats.Re
 	crawling, stop := context.WithCancel(ctx)
 	crawl := l.crawl.Load()
 	var beside sync.WaitGroup
-	beside.Go(func() { l.keepPace(crawling) })
+	beside.Go(func() { l.measureRate(crawling) })
 	defer beside.Wait()
 	defer stop()
 	failed := make(chan error, 1)

@@ -94,7 +94,7 @@ func (s *failedNodes) Recover(ctx context.Context, dead strategy.Node) (_ driver
 	if err != nil {
 		return nil, err
 	}
-	s.places.note(ctx, dead, e.lost)
+	s.places.add(ctx, dead, e.lost)
 	return e, nil
 }
 

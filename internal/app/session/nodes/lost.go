@@ -151,7 +151,7 @@ func (p failedPlaces) dropState(ctx context.Context, dead strategy.Node) error {
 // dropPatience limits one attempt to delete a dead node's state.
 const dropPatience = 30 * time.Second
 
-func (p failedPlaces) note(ctx context.Context, dead strategy.Node, lost *recovery.LostRecords) {
+func (p failedPlaces) add(ctx context.Context, dead strategy.Node, lost *recovery.LostRecords) {
 	if lost == nil {
 		return
 	}

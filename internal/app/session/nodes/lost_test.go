@@ -61,7 +61,7 @@ func TestAFoldThatIsBegunAnew(t *testing.T) {
 		}
 		lost := lostPage(t)
 		for _, dead := range []strategy.Node{"b~1", "b~1", "c~1"} {
-			p.note(t.Context(), dead, lost)
+			p.add(t.Context(), dead, lost)
 		}
 		if n.Refetched() != 2 {
 			t.Errorf("%d pages are fetched again, want 2", n.Refetched())

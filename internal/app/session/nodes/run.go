@@ -52,9 +52,9 @@ func (m *membership) run(ctx context.Context) (*stats.Report, error) {
 	}
 	failed := <-ended
 	m.shipRest(ctx)
-	m.noteJoined(ctx, err)
+	m.recordJoined(ctx, err)
 	if errors.Is(err, node.ErrLeft) {
-		m.notePages(ctx)
+		m.recordPages(ctx)
 		m.dropLog(ctx)
 	}
 	switch {
@@ -81,8 +81,8 @@ func (m *membership) shipRest(ctx context.Context) {
 	}
 }
 
-// noteJoined checks whether a failed node ever became a member: it records its membership in advance.
-func (m *membership) noteJoined(ctx context.Context, err error) {
+// recordJoined checks whether a failed node ever became a member: it records its membership in advance.
+func (m *membership) recordJoined(ctx context.Context, err error) {
 	if m.wasMember || err == nil || isEnd(err) || ctx.Err() != nil {
 		return
 	}
@@ -93,8 +93,8 @@ func (m *membership) noteJoined(ctx context.Context, err error) {
 	}
 }
 
-// notePages records the page count of this leaving node, whose lease is gone.
-func (m *membership) notePages(ctx context.Context) {
+// recordPages records the page count of this leaving node, whose lease is gone.
+func (m *membership) recordPages(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
 	if _, err := (node.Totals{Registry: m.bus}).AddDeparted(ctx,

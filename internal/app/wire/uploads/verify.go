@@ -59,7 +59,7 @@ func (s *Source) Verify(ctx context.Context, dir string, cfg verify.Config) (*ve
 		}
 	}
 	if waits != nil {
-		check.Notes = append(check.Notes, waits.note(check.Name, cfg.NoLists))
+		check.Notes = append(check.Notes, waits.fault(check.Name, cfg.NoLists))
 	}
 	r.Checks, r.Faults = append(r.Checks, check), r.Faults+check.Faults
 	return r, nil
@@ -189,7 +189,7 @@ func (s *Source) hasOldLists(began time.Time) bool {
 	return false
 }
 
-func (w *pendingFiles) note(check string, noLists bool) verify.Fault {
+func (w *pendingFiles) fault(check string, noLists bool) verify.Fault {
 	f := verify.Fault{Check: check, File: away.MarkName, Offset: -1, What: fmt.Sprintf("the run of %s has not "+
 		"uploaded all its files yet: %s", w.since.UTC().Format("2006-01-02 15:04:05"), w.what)}
 	if !w.lost {

@@ -135,7 +135,7 @@ func (c *copier) copyAll(ctx context.Context, in *warc.Reader) error {
 			return c.end(nil)
 		}
 		if err != nil {
-			c.noteUnreadable(at, err)
+			c.recordUnreadable(at, err)
 			in.Skip()
 			continue
 		}
@@ -156,7 +156,7 @@ func (c *copier) copySelected(ctx context.Context, in *warc.Reader) error {
 		in.SeekTo(at)
 		rec, err := in.Next()
 		if err != nil {
-			c.noteUnreadable(at, err)
+			c.recordUnreadable(at, err)
 			err = c.advanceIndex(at, nil)
 		} else {
 			err = c.copy(rec)
@@ -179,8 +179,8 @@ func (c *copier) end(err error) error {
 	return err
 }
 
-// noteUnreadable counts a record that cannot be read.
-func (c *copier) noteUnreadable(at int64, err error) {
+// recordUnreadable counts a record that cannot be read.
+func (c *copier) recordUnreadable(at int64, err error) {
 	c.e.report.Unreadable++
 	c.e.report.AddNote((&captures.RecordError{Location: captures.Location{File: c.from, Offset: at}, Err: err}).Error())
 }

@@ -131,7 +131,7 @@ func TestQueueDropsTheOldest(t *testing.T) {
 	if q.size() > 200<<10 || dropped < 790 || dropped > 810 {
 		t.Errorf("%d bytes wait, %d were dropped", q.size(), dropped)
 	}
-	frames, n := q.take()
+	frames, n := q.dequeue()
 	next := dropped
 	eachFrame(frames, func(data []byte) {
 		if got := int(binary.BigEndian.Uint32(data[996:])); got != next {
@@ -171,7 +171,7 @@ func TestQueuesShare(t *testing.T) {
 		t.Error("a message for which there is no room was taken")
 	}
 	for i := range all {
-		all[i].take()
+		all[i].dequeue()
 	}
 	if shared.Load() != 300<<10 {
 		t.Errorf("%d bytes are left", shared.Load())

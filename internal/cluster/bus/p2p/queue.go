@@ -40,8 +40,8 @@ func (q *queue) add(data []byte) (dropped int) {
 	return dropped
 }
 
-// take removes and returns all frames and their number. The caller owns the memory.
-func (q *queue) take() (frames []byte, n int) {
+// dequeue removes and returns all frames and their number. The caller owns the memory.
+func (q *queue) dequeue() (frames []byte, n int) {
 	frames, n = q.buf[q.begin:], q.count
 	q.buf, q.begin, q.count = nil, 0, 0
 	q.borrow(0)

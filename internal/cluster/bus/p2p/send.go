@@ -81,7 +81,7 @@ func (p *remote) sendLoop() {
 // next takes all queued frames. Without any, sendLoop ends.
 func (p *remote) next() (frames []byte, n int) {
 	p.mu.Lock()
-	frames, n = p.out.take()
+	frames, n = p.out.dequeue()
 	p.writing = n > 0
 	p.mu.Unlock()
 	if n == 0 {
@@ -117,7 +117,7 @@ func (p *remote) deliver(frames []byte, n int) error {
 
 func (p *remote) dropQueued() {
 	p.mu.Lock()
-	_, n := p.out.take()
+	_, n := p.out.dequeue()
 	p.mu.Unlock()
 	p.of.counts.unreachable.Add(int64(n))
 	if !p.of.work.isClosed() {

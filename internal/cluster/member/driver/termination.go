@@ -83,7 +83,7 @@ func (e *termination) detect() {
 	}
 	e.wave += 1 + e.wave%2
 	e.firstAnswers, e.rev, e.epoch = nil, revision, e.cfg.Member.Members().Epoch
-	e.askAll()
+	e.queryAll()
 }
 
 // reportIdle reports to the querying node that this one has become idle.
@@ -102,7 +102,7 @@ func (e *termination) reportIdle() {
 	e.waitingAsker = ""
 }
 
-func (e *termination) askAll() {
+func (e *termination) queryAll() {
 	e.began, e.answers = e.cfg.Runtime.Now(), map[strategy.Node]idleReport{}
 	q, err := json.Marshal(idleReport{Wave: e.wave})
 	if err != nil {
@@ -163,7 +163,7 @@ func (e *termination) applyReport(from strategy.Node, r idleReport) {
 	if e.firstAnswers == nil {
 		e.firstAnswers = e.answers
 		e.wave++
-		e.askAll()
+		e.queryAll()
 		return
 	}
 	e.answers = nil

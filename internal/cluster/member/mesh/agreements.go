@@ -57,8 +57,8 @@ func (s *agreements) set(a *agreement) {
 	a.backups, _ = s.place.otherBackups(a.host)
 }
 
-// keepBackups removes nodes from an agreement that are no longer backups: they have dropped the host.
-func (s *agreements) keepBackups(a *agreement) {
+// retainBackups removes nodes from an agreement that are no longer backups: they have dropped the host.
+func (s *agreements) retainBackups(a *agreement) {
 	peers, _ := s.place.otherBackups(a.host)
 	a.backups = slices.DeleteFunc(a.backups, func(n strategy.Node) bool { return !slices.Contains(peers, n) })
 }

@@ -24,7 +24,7 @@ type BalanceConfig struct {
 	Block    int           // URLs in a block of load; 20
 	Area     int           // blocks that this node works on; 0: computed from the rates of its Loads
 	Interval time.Duration // between two Loads; DefaultInterval
-	// give load only to buckets that have room for the whole excess, as in the paper
+	// transfer load only to buckets that have room for the whole excess, as in the paper
 	AllOrNothing bool
 }
 
@@ -108,7 +108,7 @@ func (b *balancer) loaded(e Load) {
 	b.checkLent()
 	if l.Level > 0 && b.busy && !b.moving && !b.place.leaving {
 		b.moving = true
-		b.askBucket(0)
+		b.queryBucket(0)
 	}
 }
 
@@ -131,8 +131,8 @@ func level(waiting int64, area, block int) int {
 	return -int((w - waiting) / int64(block))
 }
 
-// askBucket queries the levels of the nodes in the first bucket from i on that is not empty.
-func (b *balancer) askBucket(i int) {
+// queryBucket queries the levels of the nodes in the first bucket from i on that is not empty.
+func (b *balancer) queryBucket(i int) {
 	for ; i < b.place.width; i++ {
 		nodes := slices.Clone(b.place.overlay.Bucket(b.place.lowest() + i))
 		if len(nodes) == 0 {
@@ -166,7 +166,7 @@ func (b *balancer) chooseLight(i int, nodes []strategy.Node, levels map[strategy
 		at = slices.IndexFunc(nodes, func(n strategy.Node) bool { l, ok := levels[n]; return ok && l < 0 })
 	}
 	if at < 0 || b.load.Level <= 0 {
-		b.askBucket(i + 1)
+		b.queryBucket(i + 1)
 		return
 	}
 	it := item{kind: itemReserve, number: int64(b.load.Level)}
@@ -212,8 +212,8 @@ func (b *balancer) spared(e Spared) {
 	}
 }
 
-// give processes an itemGive: this node accepts another node's host if it has room reserved for it.
-func (b *balancer) give(from strategy.Node, it item) reply {
+// acceptGuest processes an itemGive: this node accepts another node's host if it has room reserved for it.
+func (b *balancer) acceptGuest(from strategy.Node, it item) reply {
 	if b.place.leaving || !b.place.isFresh() || !b.place.view.guests[it.host] && !b.admit(from) {
 		return reply{code: replyNo}
 	}

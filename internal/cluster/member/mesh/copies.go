@@ -253,7 +253,7 @@ func (c *copies) send(host string, h *hostCopy) {
 			wait = pause
 		}
 		others, is := c.backups(host, h)
-		c.keepBackups(h, others, is)
+		c.retainBackups(h, others, is)
 		switch {
 		case len(h.to) > 0:
 			c.core.after(wait, func() { c.sendAgain(host, h) })
@@ -285,9 +285,9 @@ func (c *copies) backups(host string, h *hostCopy) (others []strategy.Node, is b
 	return h.found, false
 }
 
-// keepBackups keeps only backups among the nodes that need a host. If this node is none, each backup must get all of
+// retainBackups keeps only backups among the nodes that need a host. If this node is none, each backup must get all of
 // the host before it is dropped here.
-func (c *copies) keepBackups(h *hostCopy, others []strategy.Node, is bool) {
+func (c *copies) retainBackups(h *hostCopy, others []strategy.Node, is bool) {
 	h.to = slices.DeleteFunc(h.to, func(n strategy.Node) bool { return !slices.Contains(others, n) })
 	if is {
 		return
@@ -311,7 +311,7 @@ func (c *copies) sendAgain(host string, h *hostCopy) {
 			h.found = nodes
 		}
 		if others, is := c.backups(host, h); !h.busy {
-			c.keepBackups(h, others, is)
+			c.retainBackups(h, others, is)
 		}
 		c.send(host, h)
 	})

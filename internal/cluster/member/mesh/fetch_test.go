@@ -182,8 +182,8 @@ func TestBalancerReturnsIdleGuests(t *testing.T) {
 		pending: func(string) bool { return false }, cfg: BalanceConfig{Area: 5, Block: 20}, idle: map[string]int{}}
 	s.loaded(Load{})
 	host := b.host(func(h string) bool { return !b.place.isTarget(h) })
-	codes := []byte{s.give("a~1", item{host: host}).code, s.reserve("a~1", item{number: 100}).code,
-		s.give("a~1", item{host: host}).code}
+	codes := []byte{s.acceptGuest("a~1", item{host: host}).code, s.reserve("a~1", item{number: 100}).code,
+		s.acceptGuest("a~1", item{host: host}).code}
 	b.want("replies", codes, []byte{replyNo, replyYes, replyYes})
 	b.want("is this node's", b.place.view.Ours(host), true)
 	for range guestIdle {

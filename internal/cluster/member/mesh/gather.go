@@ -135,11 +135,11 @@ func (s *gatherings) begin(g *gathering, buckets int, left time.Duration) {
 		g.parts = append(g.parts, &part{id: s.core.number(), bucket: i})
 	})
 	g.ends = s.core.now.Add(left)
-	s.ask(g)
+	s.query(g)
 }
 
-// ask queries the nodes that have not answered. It ends a gathering that is complete, or late.
-func (s *gatherings) ask(g *gathering) {
+// query queries the nodes that have not answered. It ends a gathering that is complete, or late.
+func (s *gatherings) query(g *gathering) {
 	if g.over {
 		return
 	}
@@ -164,7 +164,7 @@ func (s *gatherings) ask(g *gathering) {
 		s.end(g)
 		return
 	}
-	s.core.after(gatherEvery, func() { s.ask(g) })
+	s.core.after(gatherEvery, func() { s.query(g) })
 }
 
 // choose chooses the node to query for a part: the same as before, unless it does not answer. It reports false if there

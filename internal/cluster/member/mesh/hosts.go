@@ -134,7 +134,7 @@ func (s *openHosts) update(h *openHost) {
 	case !first && h.first:
 		s.resign(h)
 	case first:
-		s.agreements.keepBackups(&h.agreement)
+		s.agreements.retainBackups(&h.agreement)
 	}
 }
 

@@ -105,7 +105,7 @@ func (m *Machine) connectTarget(cfg *Config) {
 		itemYield: handovers.yield, itemMoved: atOnce(m.hosts.moved), itemOpen: atOnce(m.reviews.count),
 		itemCheck: atOnce(m.holdings.check), itemRecall: atOnce(m.holdings.recall),
 		itemLevel: atOnce(m.balancer.answerLevel), itemReserve: atOnce(m.balancer.reserve),
-		itemGive: atOnce(m.balancer.give), itemReturn: atOnce(m.balancer.returned),
+		itemGive: atOnce(m.balancer.acceptGuest), itemReturn: atOnce(m.balancer.returned),
 		itemGuest: atOnce(m.balancer.answerGuest),
 	}
 }

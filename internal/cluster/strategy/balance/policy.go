@@ -101,14 +101,14 @@ func (p *policy) OwnerRequested(from strategy.Node, host string, links int) {
 
 // assign assigns a pooled host to a node.
 func (p *policy) assign(h *pooled, w *worker) {
-	p.pool.take(h.host)
+	p.pool.removeHost(h.host)
 	p.Grant(h.host, w.node)
 	w.delivery.sent = append(w.delivery.sent, grant{p.Now(), h.links})
 	w.assigned += int64(h.links)
-	p.tellFinders(h, w.node)
+	p.notifyFinders(h, w.node)
 }
 
-func (p *policy) tellFinders(h *pooled, owner strategy.Node) {
+func (p *policy) notifyFinders(h *pooled, owner strategy.Node) {
 	for _, f := range h.finders {
 		if f.node != owner {
 			p.ReplyOwner(f.node, h.host, owner)
@@ -119,8 +119,8 @@ func (p *policy) tellFinders(h *pooled, owner strategy.Node) {
 // HolderFound assigns a host to its holder.
 func (p *policy) HolderFound(from strategy.Node, host string) {
 	p.Grant(host, from)
-	if h := p.pool.take(host); h != nil {
-		p.tellFinders(h, from)
+	if h := p.pool.removeHost(host); h != nil {
+		p.notifyFinders(h, from)
 	}
 }
 

@@ -67,8 +67,8 @@ func (l *pool) add(now time.Time, host string, from strategy.Node, links int) {
 	l.sorted = nil
 }
 
-// take removes and returns a host; nil if it is not in the pool.
-func (l *pool) take(host string) *pooled {
+// removeHost removes and returns a host; nil if it is not in the pool.
+func (l *pool) removeHost(host string) *pooled {
 	h := l.hosts[host]
 	if h != nil {
 		l.remove(h)

@@ -140,7 +140,7 @@ func (s *Strategy) sendOffer(p *pending) {
 		s.runDue(p)
 		return
 	}
-	s.askAbout(p, item{kind: itemOffer, node: p.target, number: uint64(p.urls)})
+	s.sendItem(p, item{kind: itemOffer, node: p.target, number: uint64(p.urls)})
 }
 
 // declinedHosts are hosts whose offers were declined recently, in two generations.

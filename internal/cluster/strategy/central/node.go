@@ -203,7 +203,7 @@ func (s *Strategy) runDue(p *pending) {
 	switch p.phase {
 	case asking:
 		p.linksSent = p.links
-		s.askAbout(p, item{kind: itemRequest, number: uint64(max(0, p.links))})
+		s.sendItem(p, item{kind: itemRequest, number: uint64(max(0, p.links))})
 	case reporting:
 		it := item{kind: itemFail, number: uint64(p.took.Microseconds()), text: p.network}
 		if p.reached {
@@ -212,9 +212,9 @@ func (s *Strategy) runDue(p *pending) {
 		if p.owned { // and held here: reports it in case the leader does not know
 			it.node = s.cfg.Self
 		}
-		s.askAbout(p, it)
+		s.sendItem(p, it)
 	case reportingHeld:
-		s.askAbout(p, item{kind: itemHeld})
+		s.sendItem(p, item{kind: itemHeld})
 	case offering:
 		s.sendOffer(p)
 	case waiting, probing:
@@ -230,7 +230,7 @@ func (s *Strategy) runDue(p *pending) {
 	}
 }
 
-func (s *Strategy) askAbout(p *pending, it item) {
+func (s *Strategy) sendItem(p *pending, it item) {
 	it.host = p.host
 	s.sendRequest(it)
 	s.pending.schedule(p, s.now.Add(s.cfg.Retry<<min(p.tries, 3)))

@@ -55,7 +55,7 @@ func Compile(text string) (*Selector, error) {
 		return nil, fmt.Errorf("the selector has %d bytes, at most %d are allowed", len(text), maxSelector)
 	}
 	s := &Selector{}
-	text, err := s.take(text)
+	text, err := s.parseSuffix(text)
 	if err != nil {
 		return nil, err
 	}
@@ -73,8 +73,8 @@ func Compile(text string) (*Selector, error) {
 	return s, nil
 }
 
-// take splits off a pseudo-element.
-func (s *Selector) take(text string) (string, error) {
+// parseSuffix splits off a pseudo-element.
+func (s *Selector) parseSuffix(text string) (string, error) {
 	before, pseudo, has := strings.Cut(text, "::")
 	if !has {
 		return text, nil

@@ -76,8 +76,8 @@ type msgpackReader struct {
 	err  error
 }
 
-// take splits off n bytes; they are 0 after an error.
-func (p *msgpackReader) take(n int) []byte {
+// read splits off n bytes; they are 0 after an error.
+func (p *msgpackReader) read(n int) []byte {
 	if p.err != nil || n > len(p.rest) {
 		p.err = errList
 		return make([]byte, min(n, 2))
@@ -88,18 +88,18 @@ func (p *msgpackReader) take(n int) []byte {
 }
 
 func (p *msgpackReader) skip(want string) {
-	if string(p.take(len(want))) != want {
+	if string(p.read(len(want))) != want {
 		p.err = errList
 	}
 }
 
 // length reads the header of a list or string: up to 15 items in the byte itself, or 16 bits after it.
 func (p *msgpackReader) length(short, long byte) int {
-	switch b := p.take(1)[0]; {
+	switch b := p.read(1)[0]; {
 	case b&0xf0 == short:
 		return int(b & 0x0f)
 	case b == long:
-		return int(binary.BigEndian.Uint16(p.take(2)))
+		return int(binary.BigEndian.Uint16(p.read(2)))
 	}
 	p.err = errList
 	return 0
@@ -107,12 +107,12 @@ func (p *msgpackReader) length(short, long byte) int {
 
 // str reads a string of up to 255 bytes.
 func (p *msgpackReader) str() string {
-	n := p.take(1)[0]
+	n := p.read(1)[0]
 	switch {
 	case n&0xe0 == 0xa0:
-		return string(p.take(int(n & 0x1f)))
+		return string(p.read(int(n & 0x1f)))
 	case n == 0xd9:
-		return string(p.take(int(p.take(1)[0])))
+		return string(p.read(int(p.read(1)[0])))
 	}
 	p.err = errList
 	return ""

@@ -49,7 +49,7 @@ func (s *scanner) next() error {
 			return err
 		}
 		if c != '<' {
-			s.keep(c)
+			s.appendText(c)
 			continue
 		}
 		if c, err = s.in.ReadByte(); err != nil {
@@ -61,8 +61,8 @@ func (s *scanner) next() error {
 		case '?':
 			err = s.until("?>", nil)
 		case ' ', '\t', '\r', '\n', '=', '<': // not a tag
-			s.keep('<')
-			s.keep(c)
+			s.appendText('<')
+			s.appendText(c)
 		default:
 			return s.tag(c)
 		}
@@ -72,7 +72,7 @@ func (s *scanner) next() error {
 	}
 }
 
-func (s *scanner) keep(c byte) {
+func (s *scanner) appendText(c byte) {
 	if len(s.text) < maxText {
 		s.text = append(s.text, c)
 	}
@@ -91,7 +91,7 @@ func (s *scanner) declaration() error {
 		if _, err := s.in.Discard(len(head)); err != nil {
 			return err
 		}
-		return s.until("]]>", s.keep) // references in it are also replaced, since authors rarely mean a literal "&amp;"
+		return s.until("]]>", s.appendText) // references in it are also replaced, since authors rarely mean a literal "&amp;"
 	}
 	return s.doctype()
 }

@@ -48,14 +48,14 @@ func Check(point string, a *filter.Answer) error {
 func Hooks[F Filter](filters []F) (h crawl.Hooks) {
 	if some := filtersAt(filters, filter.Link); len(some) > 0 {
 		h.Link = func(from *item.Item, links []page.Link, edits []crawl.LinkEdit) error {
-			return askLinks(some, from, links, edits)
+			return callLinkFilters(some, from, links, edits)
 		}
 	}
 	if some := filtersAt(filters, filter.Request); len(some) > 0 {
-		h.Request = func(it *item.Item, req *fetch.Request) (string, error) { return askRequest(some, it, req) }
+		h.Request = func(it *item.Item, req *fetch.Request) (string, error) { return callRequestFilters(some, it, req) }
 	}
 	if some := filtersAt(filters, filter.Record); len(some) > 0 {
-		h.Record = func(rec *page.Record) (string, error) { return askRecord(some, rec) }
+		h.Record = func(rec *page.Record) (string, error) { return callRecordFilters(some, rec) }
 	}
 	return h
 }
@@ -73,7 +73,7 @@ func filtersAt[F Filter](filters []F, point string) (some []Filter) {
 // vetoBy returns a filter's reason with the filter's name.
 func vetoBy(p Filter, reason string) string { return "filter " + p.Name() + ": " + reason }
 
-func askLinks(filters []Filter, from *item.Item, links []page.Link, edits []crawl.LinkEdit) error {
+func callLinkFilters(filters []Filter, from *item.Item, links []page.Link, edits []crawl.LinkEdit) error {
 	questions, of := make([]filter.Question, 0, len(links)), make([]int, 0, len(links))
 	for _, p := range filters {
 		questions, of = questions[:0], of[:0]
@@ -135,7 +135,7 @@ func absolute(from, ref string) (string, error) {
 	return u.Canonical().String(), err
 }
 
-func askRequest(filters []Filter, it *item.Item, req *fetch.Request) (string, error) {
+func callRequestFilters(filters []Filter, it *item.Item, req *fetch.Request) (string, error) {
 	q := []filter.Question{RequestQuestion(it)}
 	for _, p := range filters {
 		answers, err := p.Ask(q)
@@ -160,7 +160,7 @@ func RequestQuestion(it *item.Item) filter.Question {
 	return filter.Question{Point: filter.Request, URL: it.URL, From: it.From, Depth: int(it.Depth)}
 }
 
-func askRecord(filters []Filter, rec *page.Record) (string, error) {
+func callRecordFilters(filters []Filter, rec *page.Record) (string, error) {
 	for _, p := range filters {
 		answers, err := p.Ask([]filter.Question{RecordQuestion(rec, p.Choice())})
 		if err != nil {

@@ -137,7 +137,7 @@ func (s *Script) Ask(questions []filter.Question) ([]filter.Answer, error) {
 	answers := make([]filter.Answer, len(questions))
 	for i := range questions {
 		q := &questions[i]
-		a, err := s.ask(q)
+		a, err := s.call(q)
 		if err != nil {
 			s.CountFailure(err)
 			if a, err = s.Unanswered(q, "", err); err != nil {
@@ -150,7 +150,7 @@ func (s *Script) Ask(questions []filter.Question) ([]filter.Answer, error) {
 	return answers, nil
 }
 
-func (s *Script) ask(q *filter.Question) (a filter.Answer, err error) {
+func (s *Script) call(q *filter.Question) (a filter.Answer, err error) {
 	m := s.meter()
 	v, err := starlark.Call(m.thread, s.points[q.Point], starlark.Tuple{dict(q)}, nil)
 	if err != nil {

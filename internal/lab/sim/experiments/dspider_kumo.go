@@ -93,7 +93,7 @@ func (a *plainControl) Step(now time.Time, in []strategy.Event, out []strategy.A
 		case strategy.Fired:
 			h := a.hostByID[e.Timer]
 			a.open[h].untried = slices.Clone(a.nodes)
-			out = a.askNext(now, h, out)
+			out = a.probeNext(now, h, out)
 		}
 	}
 	return out
@@ -109,12 +109,12 @@ func (a *plainControl) receive(now time.Time, from strategy.Node, r hostRequest,
 	case r.kind == reqWant && o == nil:
 		o = &openHost{waiting: []strategy.Node{from}, timeout: a.timeout, untried: slices.Clone(a.nodes)}
 		a.open[r.host] = o
-		return a.askNode(from, r.host, o, out)
+		return a.probeNode(from, r.host, o, out)
 	case r.kind == reqWant:
 		o.waiting = append(o.waiting, from)
 		return out
 	case r.kind == reqFailed:
-		return a.askNext(now, r.host, out)
+		return a.probeNext(now, r.host, out)
 	}
 	o.claimant = from
 	a.entries++
@@ -128,12 +128,12 @@ func (a *plainControl) newID(host string) uint64 {
 	return a.last
 }
 
-// askNext asks the next node, or parks the host.
-func (a *plainControl) askNext(now time.Time, host string, out []strategy.Action) []strategy.Action {
+// probeNext asks the next node, or parks the host.
+func (a *plainControl) probeNext(now time.Time, host string, out []strategy.Action) []strategy.Action {
 	o := a.open[host]
 	if len(o.untried) > 0 {
 		least := slices.MinFunc(o.untried, func(m, n strategy.Node) int { return a.owns[m] - a.owns[n] })
-		return a.askNode(least, host, o, out)
+		return a.probeNode(least, host, o, out)
 	}
 	wait := 2 * o.timeout << min(o.round, 6)
 	o.round++
@@ -141,7 +141,7 @@ func (a *plainControl) askNext(now time.Time, host string, out []strategy.Action
 	return append(out, strategy.Timer{Timer: a.newID(host), At: now.Add(wait)})
 }
 
-func (a *plainControl) askNode(n strategy.Node, host string, o *openHost, out []strategy.Action) []strategy.Action {
+func (a *plainControl) probeNode(n strategy.Node, host string, o *openHost, out []strategy.Action) []strategy.Action {
 	o.untried = slices.DeleteFunc(o.untried, func(l strategy.Node) bool { return l == n })
 	return append(out, hostRequest{reqLong, host, strategy.Node(o.timeout.String())}.to(n))
 }

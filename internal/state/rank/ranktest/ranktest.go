@@ -49,7 +49,7 @@ func Run(t *testing.T, newOrder func() rank.Order) {
 	t.Run("importance is above 0 and finite", func(t *testing.T) { numbers(t, newOrder()) })
 	t.Run("the same graph yields the same importance", func(t *testing.T) { same(t, newOrder(), newOrder()) })
 	t.Run("Share matches Fetched", func(t *testing.T) { share(t, newOrder(), newOrder()) })
-	t.Run("AddExternal can be reverted", func(t *testing.T) { takeBack(t, newOrder()) })
+	t.Run("AddExternal can be reverted", func(t *testing.T) { testRetraction(t, newOrder()) })
 	t.Run("Worth transfers importance to another order", func(t *testing.T) { worth(t, newOrder(), newOrder()) })
 }
 
@@ -117,8 +117,9 @@ func share(t *testing.T, finder, other rank.Order) {
 	}
 }
 
-// takeBack checks that worth added and subtracted again changes nothing, and that a unit raises importance by one.
-func takeBack(t *testing.T, o rank.Order) {
+// testRetraction checks that worth added and subtracted again changes nothing, and that a unit raises importance by
+// one.
+func testRetraction(t *testing.T, o rank.Order) {
 	fill(o, Pages(5, urls, 5))
 	for u := range rank.ID(urls) {
 		before, far := o.Importance(u, 1), o.Unit()*300

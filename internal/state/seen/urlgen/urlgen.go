@@ -49,19 +49,19 @@ func (s *Stream) Generated() uint64 { return s.n }
 func (s *Stream) url(b []byte, i uint64) []byte {
 	page := bag{splitmix.Next(s.seed + i/together)}
 	// the k-th site has 1/k of the URLs of the first
-	rank := math.Exp(float64(page.take(1<<30)) / (1 << 30) * math.Log(sites))
+	rank := math.Exp(float64(page.draw(1<<30)) / (1 << 30) * math.Log(sites))
 	site := bag{splitmix.Next(s.seed ^ uint64(rank)<<20)}
 	b = append(b, "https://"...)
-	if site.take(2) == 0 {
+	if site.draw(2) == 0 {
 		b = append(b, "www."...)
 	}
 	b = site.slug(b, '-', 2)
-	if site.take(3) == 0 {
-		b = strconv.AppendUint(b, site.take(100), 10)
+	if site.draw(3) == 0 {
+		b = strconv.AppendUint(b, site.draw(100), 10)
 	}
-	b = append(b, tops[site.take(uint64(len(tops)))]...)
+	b = append(b, tops[site.draw(uint64(len(tops)))]...)
 	link := bag{splitmix.Next(s.seed + splitmix.Next(i))}
-	return styles[site.take(uint64(len(styles)))](b, &page, &link)
+	return styles[site.draw(uint64(len(styles)))](b, &page, &link)
 }
 
 var tops = []string{".com", ".com", ".com", ".org", ".net", ".de", ".co.uk", ".jp", ".fr", ".info"}
@@ -71,46 +71,46 @@ var styles = []func(b []byte, page, link *bag) []byte{blog, news, shop, forum, w
 
 func blog(b []byte, page, link *bag) []byte {
 	b = append(b, '/')
-	b = strconv.AppendUint(b, 2005+page.take(20), 10)
-	b = append(b, '/', '0'+byte(page.take(2)), '1'+byte(page.take(9)), '/')
-	return append(link.slug(b, '-', 5+int(link.take(3))), '/')
+	b = strconv.AppendUint(b, 2005+page.draw(20), 10)
+	b = append(b, '/', '0'+byte(page.draw(2)), '1'+byte(page.draw(9)), '/')
+	return append(link.slug(b, '-', 5+int(link.draw(3))), '/')
 }
 
 func news(b []byte, page, link *bag) []byte {
 	b = page.slug(append(b, '/'), '/', 2)
-	b = link.slug(append(b, '/'), '-', 4+int(link.take(3)))
-	b = strconv.AppendUint(append(b, '-'), 1e6+link.take(8e6), 10)
+	b = link.slug(append(b, '/'), '-', 4+int(link.draw(3)))
+	b = strconv.AppendUint(append(b, '-'), 1e6+link.draw(8e6), 10)
 	return append(b, ".html"...)
 }
 
 func shop(b []byte, page, link *bag) []byte {
 	b = page.slug(append(b, "/shop/"...), '/', 2)
 	b = link.slug(append(b, '/'), '-', 3)
-	b = strconv.AppendUint(append(b, "-p"...), link.take(1e7), 10)
-	if link.take(3) == 0 {
+	b = strconv.AppendUint(append(b, "-p"...), link.draw(1e7), 10)
+	if link.draw(3) == 0 {
 		b = link.slug(append(b, "?color="...), '-', 1)
-		b = strconv.AppendUint(append(b, "&size="...), link.take(50), 10)
+		b = strconv.AppendUint(append(b, "&size="...), link.draw(50), 10)
 	}
 	return b
 }
 
 func forum(b []byte, page, link *bag) []byte {
-	b = strconv.AppendUint(append(b, "/community/forum/viewtopic.php?f="...), page.take(90), 10)
-	b = strconv.AppendUint(append(b, "&t="...), 1e5+link.take(2e6), 10)
-	return strconv.AppendUint(append(b, "&start="...), 20*link.take(9), 10)
+	b = strconv.AppendUint(append(b, "/community/forum/viewtopic.php?f="...), page.draw(90), 10)
+	b = strconv.AppendUint(append(b, "&t="...), 1e5+link.draw(2e6), 10)
+	return strconv.AppendUint(append(b, "&start="...), 20*link.draw(9), 10)
 }
 
 func wiki(b []byte, page, link *bag) []byte {
 	b = link.slug(append(b, "/wiki/"...), '_', 3)
 	b = append(page.slug(append(b, "_("...), '_', 1), ')')
-	return strconv.AppendUint(append(b, "?oldid="...), 1e7+link.take(8e7), 10)
+	return strconv.AppendUint(append(b, "?oldid="...), 1e7+link.draw(8e7), 10)
 }
 
 func manual(b []byte, page, link *bag) []byte {
-	b = strconv.AppendUint(append(b, "/docs/en/v"...), page.take(9), 10)
+	b = strconv.AppendUint(append(b, "/docs/en/v"...), page.draw(9), 10)
 	b = page.slug(append(b, '/'), '/', 3)
 	b = link.slug(append(b, '/'), '/', 2)
-	b = strconv.AppendUint(append(b, '-'), link.take(1e4), 10)
+	b = strconv.AppendUint(append(b, '-'), link.draw(1e4), 10)
 	return append(b, ".html"...)
 }
 
@@ -134,8 +134,8 @@ var words = strings.Fields(`
 // A bag is a source of pseudorandom numbers.
 type bag struct{ v uint64 }
 
-// take returns a number less than n.
-func (b *bag) take(n uint64) uint64 {
+// draw returns a number less than n.
+func (b *bag) draw(n uint64) uint64 {
 	hi, _ := bits.Mul64(b.v, n)
 	b.v = splitmix.Next(b.v)
 	return hi
@@ -147,7 +147,7 @@ func (b *bag) slug(to []byte, sep byte, n int) []byte {
 		if i > 0 {
 			to = append(to, sep)
 		}
-		to = append(to, words[b.take(uint64(len(words)))]...)
+		to = append(to, words[b.draw(uint64(len(words)))]...)
 	}
 	return to
 }

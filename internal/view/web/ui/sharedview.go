@@ -159,7 +159,7 @@ func (s *sharedView) dropLines() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.view != nil {
-		s.noteUse(s.view)
+		s.recordUse(s.view)
 	}
 	again := max(linesFor-time.Since(s.linesUsed), time.Second)
 	switch {
@@ -179,8 +179,8 @@ func (s *sharedView) dropLines() {
 	time.AfterFunc(again, s.dropLines)
 }
 
-// noteUse records when a view last searched for lines. The caller holds the lock.
-func (s *sharedView) noteUse(v *inspect.View) {
+// recordUse records when a view last searched for lines. The caller holds the lock.
+func (s *sharedView) recordUse(v *inspect.View) {
 	if at := v.LastLineQuery(); at.After(s.linesUsed) {
 		s.linesUsed = at
 	}
@@ -210,7 +210,7 @@ func (l *idleList) add(s *sharedView) (other *sharedView) {
 func (s *sharedView) detach() *inspect.View {
 	v := s.view
 	if v != nil {
-		s.noteUse(v)
+		s.recordUse(v)
 	}
 	s.view = nil
 	return v
