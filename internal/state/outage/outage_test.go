@@ -260,6 +260,34 @@ func TestADoubtIsNotRaisedAgainAtOnce(t *testing.T) {
 	}
 }
 
+// In the pause after a doubt, three hosts that fail in a row are not at fault, and the doubt starts when the pause ends.
+func TestFailuresInThePauseAfterADoubtDoNotCount(t *testing.T) {
+	s := newLineStory(t, 0)
+	s.works(0, 1, 2, 3, 4, 5)
+	s.pass(time.Second)
+	s.fails(0)
+	s.fails(1)
+	s.fails(2)
+	s.want(Doubted)
+	s.pass(time.Second)
+	s.works(3)
+	s.want(Up)
+	s.pass(time.Second)
+	if s.fails(3) || s.fails(4) {
+		t.Error("one or two hosts that fail are excused")
+	}
+	for range 3 {
+		if !s.fails(5) || !s.fails(3) {
+			t.Error("the third host's failure, or a later one, counts")
+		}
+		s.want(Up)
+		s.pass(time.Second)
+	}
+	s.pass(doubtCooldown)
+	s.fails(4)
+	s.want(Doubted)
+}
+
 // TestAHostThatHangsIsToBlame: one page of a host hangs while the host is reachable. Every second failure counts,
 // however long a visit takes.
 func TestAHostThatHangsIsToBlame(t *testing.T) {
