@@ -30,7 +30,7 @@ type Page struct {
 	Links     []string // absolute and canonical, in document order, before OnLink changes them
 	Truncated bool     // the response ended early, or was longer than the limit
 	NoIndex   bool     // the page asks not to be indexed
-	// URL of a page fetched before with nearly the same text; "" if none is known
+	// with the option NearDuplicates, URL of a page fetched before with nearly the same text; "" if none is known
 	NearDuplicate string
 	ServerIP      netip.Addr // address of the server, or of the proxy; the zero Addr if not known
 	Time          time.Time
@@ -56,6 +56,8 @@ type Article struct {
 	Published string // RFC 3339 if the page has time and zone, otherwise a date, 2006-01-02
 	Text      string // a line for each paragraph, subheading, list item or table row; tabs between cells
 	Lang      string // detected language of the text, otherwise the declared language
+	Kind      string // of page: "article", "forum", "product", "listing", "documentation", "service" or "other"
+	Comments  string // of readers or customers, a line for each paragraph; the posts of a forum are in Text
 }
 
 // Text returns the main text of an HTML page, without menus, comments and footers. See Article for more. Each call
@@ -69,7 +71,7 @@ func (p *Page) Article() Article {
 		return Article{}
 	}
 	t, _ := maintext.Extract([]byte(p.HTML()), p.URL) // if a bound was exceeded, the result so far is still useful
-	return Article{t.Headline, t.Author, t.Published, t.Text, t.Language()}
+	return Article{t.Headline, t.Author, t.Published, t.Text, t.Language(), t.Kind, t.Comments}
 }
 
 // pageOf copies data that the engine will reuse.

@@ -19,7 +19,7 @@ var savedKeys = setting.Keys(func(s *setting.Setting) bool {
 	switch s.Key {
 	case "text", job.FieldsKey:
 		return false
-	case job.NoTrapsKey, job.ReleaseTrapKey, job.OrderKey:
+	case job.NoTrapsKey, job.ReleaseTrapKey, job.OrderKey, job.NearDuplicatesKey:
 		return true
 	}
 	return s.Lasting()

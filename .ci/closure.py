@@ -3,13 +3,14 @@
 
 usage: closure.py SITE FOLDER...
 
-From the URL SITE this follows every link that a browser would take somewhere (a, area, link but for parts of the page, frames,
-refreshes, redirects) as long as it stays on SITE's host and port, with html5lib as parser and urllib's rules for relative URLs.
-Each FOLDER is a crawl of SITE: its pages.jsonl must have exactly these URLs, each once, with the same status and payload. Only a
-URL that skipped.jsonl ascribes to robots.txt may be missing. Every difference is printed, and any makes the exit status 1.
+From the URL SITE this follows every link that a browser would take somewhere (a, area, link but for parts of the page,
+frames, refreshes, redirects) as long as it stays on SITE's host and port, with html5lib as parser and urllib's rules
+for relative URLs. Each FOLDER is a crawl of SITE: its pages.jsonl must have exactly these URLs, each once, with the
+same status and payload. Only a URL that skipped.jsonl ascribes to robots.txt may be missing. Every difference is
+printed, and any makes the exit status 1.
 
-A charset that is not declared is UTF-8. Link fields and other charsets in queries are left out: file servers and documentation
-have none.
+A charset that is not declared is UTF-8. Link fields and other charsets in queries are left out: file servers and
+documentation have none.
 """
 
 import base64

@@ -3,9 +3,9 @@
 
 usage: records.py FOLDER...
 
-Every line of pages.jsonl is JSON and its warc and offset lead to a response or revisit record of its URL, with its status and
-digest; a revisit names an earlier record that is there. Every index is sorted by bytes, and its lines, and no others, lead to the
-responses and revisits. FastWARC finds all block and payload digests right. No file is left open.
+Every line of pages.jsonl is JSON and its warc and offset lead to a response or revisit record of its URL, with its
+status and digest; a revisit names an earlier record that is there. Every index is sorted by bytes, and its lines, and
+no others, lead to the responses and revisits. FastWARC finds all block and payload digests right. No file is left open.
 """
 
 import json

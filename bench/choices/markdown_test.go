@@ -22,7 +22,7 @@ func TestMarkdown(t *testing.T) {
 	elements := map[string]int{}
 	for _, page := range pages() {
 		text, _ := maintext.Extract(page, "http://a.test/dir/page") // on an error, the text found before it
-		marked, _ := maintext.ExtractMarkdown(page, "http://a.test/dir/page")
+		marked, _ := maintext.ExtractMarkdown(page, "http://a.test/dir/page", "")
 		if text.Text == "" {
 			continue
 		}
@@ -65,7 +65,7 @@ func black(s string) string {
 // BenchmarkMarkdown extracts main texts, without and with markup.
 func BenchmarkMarkdown(b *testing.B) {
 	all := corpus(b)
-	run := func(extract func([]byte, string) (maintext.Text, error)) func() error {
+	run := func(extract func(body []byte, url string) (maintext.Text, error)) func() error {
 		return func() error {
 			for _, page := range all {
 				_, _ = extract(page, "http://a.test/dir/page") // some pages are too large
@@ -74,5 +74,9 @@ func BenchmarkMarkdown(b *testing.B) {
 		}
 	}
 	byTurns(b, "page", len(all), &contender{name: "text", run: run(maintext.Extract)},
-		&contender{name: "Markdown", run: run(maintext.ExtractMarkdown)})
+		&contender{name: "Markdown", run: run(markdownOf)})
+}
+
+func markdownOf(body []byte, url string) (maintext.Text, error) {
+	return maintext.ExtractMarkdown(body, url, "")
 }

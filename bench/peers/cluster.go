@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"kumo/internal/app/inspect"
@@ -133,9 +134,9 @@ func (b *bench) share(ctx context.Context, n int, web []string) (r shared, err e
 // meeting returns the flags by which a node finds the others.
 func (b *bench) meeting(node int, address string) []string {
 	switch {
-	case b.strategy != "mesh" && node == 0:
+	case !strings.HasPrefix(b.strategy, "mesh") && node == 0:
 		return []string{"--join", address, "--listen", address}
-	case b.strategy != "mesh":
+	case !strings.HasPrefix(b.strategy, "mesh"):
 		return []string{"--join", address}
 	case node == 0:
 		return []string{"--no-lan", "--listen", address}

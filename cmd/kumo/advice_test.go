@@ -23,8 +23,8 @@ func TestCommandsThatTextsNameExist(t *testing.T) {
 	if err := cmp.Or(err, err2); err != nil || len(docs) == 0 {
 		t.Fatal("no documents", err)
 	}
-	typed := regexp.MustCompile("(?m)(?:`|^\\$ |^ {2,})kumo ([a-z]+)(?: ([a-z]+)\\b)?")
-	said := regexp.MustCompile(`kumo ([a-z]+)(?: ([a-z]+)\b)?`)
+	typed := regexp.MustCompile("(?m)(?:`|^\\$ |^ {2,})kumo ([a-z]+)(?: ([a-z]+(?:-[a-z]+)*)\\b)?")
+	said := regexp.MustCompile(`kumo ([a-z]+)(?: ([a-z]+(?:-[a-z]+)*)\b)?`)
 	named := 0
 	for _, file := range append(docs, "../../README.md", "../../internal/state/stall/stall.go") {
 		text, err := os.ReadFile(file)

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -110,9 +113,7 @@ func newBed(t *testing.T, name string, p bedPlan) *bed {
 	b.web = synthweb.New(synthweb.Config{Seed: p.seed, Hosts: 1, Pages: p.pages, MedianSize: bedSize, SizeSpread: 0.3,
 		MeanLinks: 2})
 	b.server = serveInLab(t, b.lab, b.web)
-	for i := range p.urls {
-		b.all = append(b.all, b.web.URL(synthweb.Ref{Kind: synthweb.Page, N: uint32(i)}, b.server.Port()))
-	}
+	b.all = b.choose(p.urls)
 	b.list = filepath.Join(b.dir, "urls")
 	if err := os.WriteFile(b.list, []byte(strings.Join(b.all, "\n")+"\n"), 0o666); err != nil {
 		t.Fatal(err)
@@ -140,10 +141,38 @@ func newBed(t *testing.T, name string, p bedPlan) *bed {
 	return b
 }
 
+// choose returns the URLs of some of the pages. Their sizes are spread evenly over those of all pages, so that the mean
+// size is the same: for the first hundred pages it differs by up to 5 %, and so would the speed of a node.
+func (b *bed) choose(urls int) (chosen []string) {
+	b.Helper()
+	type page struct {
+		url  string
+		size int
+	}
+	all := make([]page, b.pages)
+	for i := range all {
+		all[i].url = b.web.URL(synthweb.Ref{Kind: synthweb.Page, N: uint32(i)}, b.server.Port())
+		p, err := b.web.Page(all[i].url)
+		if err != nil {
+			b.Fatal(err)
+		}
+		all[i].size = len(p.Body)
+	}
+	slices.SortStableFunc(all, func(x, y page) int { return cmp.Compare(x.size, y.size) })
+	for i := range urls {
+		chosen = append(chosen, all[(2*i+1)*len(all)/(2*urls)].url)
+	}
+	rand.New(rand.NewPCG(b.seed, 0)).Shuffle(urls, func(i, k int) { chosen[i], chosen[k] = chosen[k], chosen[i] })
+	return chosen
+}
+
 // crawl resumes the nodes and waits until all URLs are done.
 func (b *bed) crawl(most time.Duration) *bedRun {
 	b.Helper()
 	r := &bedRun{bedPlan: b.bedPlan, nodes: make([]bedShare, len(b.nodes))}
+	for i := range b.nodes {
+		r.nodes[i].usage = b.usage(i)
+	}
 	b.began = time.Now()
 	ended := b.watchEnds()
 	defer b.follow()()
@@ -302,9 +331,7 @@ func (b *bed) measure(r *bedRun) {
 				recorded[url] += times
 			}
 		}
-		if r.nodes[i].usage, err = n.host.Usage(); err != nil {
-			b.Error(err)
-		}
+		r.nodes[i].usage = since(r.nodes[i].usage, b.usage(i))
 		dirs = append(dirs, n.dir)
 		when := make([]int, r.took/bedStretch+1)
 		for _, q := range log {
@@ -328,6 +355,22 @@ func (b *bed) measure(r *bedRun) {
 	b.wantVerified(dirs)
 }
 
+func (b *bed) usage(node int) netlab.Usage {
+	b.Helper()
+	u, err := b.nodes[node].host.Usage()
+	if err != nil {
+		b.Error(err)
+	}
+	return u
+}
+
+// since returns the usage after before; the peak is that of the whole time.
+func since(before, u netlab.Usage) netlab.Usage {
+	u.CPU, u.Throttled, u.Reclaims = u.CPU-before.CPU, u.Throttled-before.Throttled, u.Reclaims-before.Reclaims
+	u.Written, u.Received, u.Sent = u.Written-before.Written, u.Received-before.Received, u.Sent-before.Sent
+	return u
+}
+
 // tail returns the time from the end of the first node to the end of the last one.
 func (r *bedRun) tail() time.Duration {
 	first, last := r.took, time.Duration(0)
@@ -335,6 +378,15 @@ func (r *bedRun) tail() time.Duration {
 		first, last = min(first, n.last), max(last, n.last)
 	}
 	return last - first
+}
+
+// pages returns the number of pages of each node.
+func (r *bedRun) pages() string {
+	var b strings.Builder
+	for _, n := range r.nodes {
+		fmt.Fprintf(&b, " %d", n.pages)
+	}
+	return strings.TrimSpace(b.String())
 }
 
 // speed returns pages per second.

@@ -35,10 +35,14 @@ const batchShowExample = `  kumo batch show /data/news
   kumo batch show /data/news ja
   kumo batch show /data/news ja last --limit 20 --offset 40
   kumo batch show /data/news ja 2026-11-21 --find 東京
+  kumo batch show /data/news ja last --round 1
   kumo batch show /data/news ja last https://www.example.jp/
   kumo batch show /data/news ja last https://www.example.jp/ --xml | xmllint --format -`
 
-type batchShowOptions struct{ batches.Show }
+type batchShowOptions struct {
+	batches.Show
+	round int // -1: none
+}
 
 func batchShowCommand() *cobra.Command {
 	o := &batchShowOptions{}
@@ -51,6 +55,7 @@ func batchShowCommand() *cobra.Command {
 	f.StringVar(&o.Find, "find", "", "with a DAY: only pages that contain `TEXT`")
 	f.Var(newLimitFlag(&o.Limit, 50), "limit", "with a DAY: number of pages to list; 0 for all")
 	f.Var(newLimitFlag(&o.Offset, 0), "offset", "with a DAY: number of pages to skip")
+	f.IntVar(&o.round, "round", -1, "with a DAY: list the URLs that round `N` had to fetch, one a line; 0 has the seeds")
 	f.BoolVar(&o.XML, "xml", false, "with a URL: print its XML record")
 	f.BoolVar(&o.Text, "text", false, "with a URL: print the main text")
 	f.BoolVar(&o.Headers, "headers", false, "with a URL: print the request and the response headers")
@@ -72,6 +77,8 @@ func (o *batchShowOptions) check(args []string) error {
 		return usagef("--xml, --text, --headers, --body, --json: give only one of them")
 	case parts > 0 && len(args) < 4:
 		return usagef("--xml, --text, --headers and --body need a URL: give PLACE COLLECTION DAY URL")
+	case o.round >= 0 && (len(args) != 3 || o.Other || o.Find != "" || o.Offset > 0):
+		return usagef("--round needs a day, and no filter of pages: give PLACE COLLECTION DAY")
 	case len(args) != 3 && (o.Other || o.Find != "" || o.Offset > 0):
 		return usagef("--other, --find and --offset need a day: give PLACE COLLECTION DAY")
 	}
@@ -110,6 +117,9 @@ func (o *batchShowOptions) run(cmd *cobra.Command, args []string) error {
 	}
 	if err != nil {
 		return err
+	}
+	if o.round >= 0 {
+		return o.URLs(ctx, w, c, date, o.round)
 	}
 	if len(args) == 3 {
 		return o.Pages(ctx, w, cmd.ErrOrStderr(), c, day)

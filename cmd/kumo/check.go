@@ -37,7 +37,7 @@ const checkExample = `  kumo check robots https://example.com/private/
 func checkCommand() *cobra.Command {
 	cmd := withVerbs("check", "Show the result of one of kumo's parsers for an input", checkLong, checkRobots(),
 		checkURL(), checkCanon(), checkLinks(), checkSitemap(), checkCharset(), checkLang(), checkText(), checkFields(),
-		checkFilter(), checkRefresh(), checkSrcset(), checkMIME())
+		checkFilter(), checkRender(), checkRefresh(), checkSrcset(), checkMIME())
 	cmd.Example = checkExample
 	return cmd
 }

@@ -38,7 +38,9 @@ const textLong = `What is the main text of a page?
 A URL or FILE that is not HTML is an error. BASE is the page's URL; its path may contain the date.
 
 The text omits menus, comments and similar parts. It has one line for each paragraph. Date and
-language are those declared by the page.`
+language are those declared by the page. The kind of page is article, forum, product, listing,
+documentation, service or other. Comments of readers and reviews of customers are a field of their
+own; the posts of a forum are its text.`
 
 const robotsLong = `May a URL be fetched, by its host's robots.txt or by the one in a file?
 

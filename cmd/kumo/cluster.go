@@ -14,15 +14,19 @@ import (
 	"kumo/internal/lab/clusterdemo"
 )
 
-const clusterLong = `Try a cluster on this machine.
+const clusterLong = `Try a cluster on this machine, or maintain a running one.
 
-  kumo cluster demo       five nodes crawl a synthetic web; one is killed, and another joins
+  kumo cluster demo             five nodes crawl a synthetic web; one is killed, and another joins
+  kumo cluster drain NODE       have a node hand over its hosts, leave and end
+  kumo cluster servers          list the cluster's servers and their state
+  kumo cluster replace-server   replace one of the servers
 
 docs/how-to/run-a-cluster-on-machines.md describes how to run a real one: kumo node, start, status,
 add, set, pause, resume, stop and secret.`
 
 func clusterCommand() *cobra.Command {
-	return withVerbs("cluster", "Try a cluster on this machine", clusterLong, clusterDemo())
+	return withVerbs("cluster", "Try a cluster on this machine, or maintain one", clusterLong, clusterDemo(),
+		clusterDrain(), clusterServerList(), clusterReplace())
 }
 
 const clusterDemoLong = `Crawl a synthetic web with several processes on this machine, while one is killed and another
@@ -36,7 +40,8 @@ requests sooner than its delay. Each node writes a log.
 
 With --strategy hub, half of the hosts are unreachable for each node (--apart), and the control unit
 assigns each host to a node that reaches it; the control unit is killed. With --strategy balance,
-the master is killed.
+the master is killed. With --strategy hub/paper nodes fetch from a host before it is assigned, so two
+nodes may send requests to one host; that is counted and explained, and is no failure.
 
 With --ui each node serves a web page with its view of the crawl: the cluster, hosts, URLs and
 pages.

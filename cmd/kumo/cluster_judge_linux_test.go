@@ -142,6 +142,11 @@ func (r *round) wantFewTwice(e *evidence, score synthweb.Score) {
 		if e.electing(f) {
 			from = f.began.Add(-behind)
 		}
+		for _, o := range e.faults { // until packets arrived again, nothing might have been reported
+			if o.kind == loss && o.began.Before(from) && from.Before(o.back.Add(behind)) {
+				from = o.began
+			}
+		}
 		switch f.kind {
 		case join, leave:
 			continue

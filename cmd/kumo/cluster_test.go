@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -15,7 +17,12 @@ import (
 func TestSettingsTravel(t *testing.T) {
 	o := &options{}
 	flags := crawlFlags(o)
-	args := []string{"--delay", "3s", "--exclude", "a,b", "--exclude", "c", "--canon", "tracking,sort", "--format",
+	rules, sinkURL := filepath.Join(t.TempDir(), "rules.yaml"), "hbase://me@h:8080/t"
+	const ruleText = "[{name: page, url: '^http', fields: {title: h1}}]" // without a line feed
+	if err := os.WriteFile(rules, []byte(ruleText), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"--fields", rules, "--sink", sinkURL, "--delay", "3s", "--exclude", "a,b", "--exclude", "c", "--canon", "tracking,sort", "--format",
 		"jsonl", "--ignore", "nofollow", "-d", "2"}
 	if err := flags.Parse(args); err != nil {
 		t.Fatal(err)
@@ -49,7 +56,14 @@ func TestSettingsTravel(t *testing.T) {
 		j.Name != "news" || j.Dir != "d" {
 		t.Errorf("of the machine: %+v", j)
 	}
+	if got := settings.Map(shared); !slices.Equal(got["fields"], []string{ruleText + "\n"}) ||
+		!slices.Equal(got["sink"], []string{sinkURL}) || j.Fields == nil || len(j.Fields.Rules("http://a/")) != 1 {
+		t.Errorf("rules %q, sinks %q: %+v", got["fields"], got["sink"], j.Fields)
+	}
 	for _, s := range j.Settings {
+		if s.Key == "sink" {
+			t.Errorf("the node's folder would have %v", s)
+		}
 		if s.Key == "password" && s.Values[0] != settings.Redacted {
 			t.Error("a password would be written down")
 		}

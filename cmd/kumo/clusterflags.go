@@ -27,6 +27,9 @@ type clusterFlags struct {
 	nats       string
 	secretFile string
 	wait       time.Duration // timeout for the cluster's answer
+	creates    bool          // the command may add the crawl to servers that several crawls share
+	strategy   string        // of a crawl that is added; "": the default
+	splitter   string
 }
 
 // defaultAddress is the default listen address of a node, and the default address of commands that look for a node.
@@ -51,6 +54,12 @@ func (c *clusterFlags) options(warn func(string)) (o cluster.NodeOptions, err er
 	if err := checkCrawlName(c.crawl); err != nil {
 		return o, err
 	}
+	o.Creates, o.Strategy, o.Splitter, o.By = c.creates, c.strategy, c.splitter, userAtHost()
+	return c.connection(o, warn)
+}
+
+// connection adds the options for the connection.
+func (c *clusterFlags) connection(o cluster.NodeOptions, warn func(string)) (_ cluster.NodeOptions, err error) {
 	if err := c.checkJoin(); err != nil {
 		return o, err
 	}
@@ -135,11 +144,15 @@ func userAtHost() string {
 // resolveServers returns the options, with the default address if no server is named.
 func (c *clusterFlags) resolveServers(log *slog.Logger) (cluster.NodeOptions, error) {
 	o, err := c.options(func(s string) { log.Warn(s) })
+	return c.withDefault(o, log), err
+}
+
+func (c *clusterFlags) withDefault(o cluster.NodeOptions, log *slog.Logger) cluster.NodeOptions {
 	if o.NATS == "" && len(o.Join) == 0 {
 		o.Join = []string{defaultAddress}
 	}
 	o.Log = log
-	return o, err
+	return o
 }
 
 // adviseUnreachable adds advice to an error if no node can be reached.

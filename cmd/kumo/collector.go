@@ -39,7 +39,8 @@ func tuneCollector(ctx context.Context) {
 		return
 	}
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	now := 0
+	now := leastGarbage // at the start: the peak of a short crawl may come before the first tick
+	debug.SetGCPercent(now)
 	for range wait.Ticks(ctx, tuneEvery) {
 		metrics.Read(live)
 		if percent := garbageFor(live[0].Value.Uint64()); percent != now {

@@ -40,19 +40,23 @@ secrets, such as --header, belong to kumo node.
 A later start may change settings that do not define the crawl; kumo set lists them, and changes
 some of them while the crawl runs.
 
+On nodes that serve all crawls of their cluster (kumo node without --crawl), it adds the crawl, with its
+own --strategy.
+
 With strategy balance, several nodes share each host if politeness allows it, unless --slices is
 given: with --delay 0 each host is divided into 256 slices, with --per-host N into N. --samples
 gives the crawl the running times of another one: a file written by kumo balance model --export.
 
---limit counts the pages of all nodes together. Nodes report them every few seconds, so a few more
-pages are fetched.`
+--limit counts the pages of all nodes together, which fetch no more. --size-limit is counted every
+few seconds, so nodes receive a little more. --time-limit counts from this command. At a limit all
+nodes end, and can be resumed.`
 
 const startExample = `  kumo start --crawl news --contact https://me.example/bot https://example.com/
   kumo start --crawl news --join a.internal:7070 --secret-file cluster.secret --scope domain -i seeds.txt
   kumo start --crawl docs --delay 0 --samples docs-2025.csv https://docs.example.com/    # your own site`
 
 func startCommand() *cobra.Command {
-	o, c := &options{}, &clusterFlags{}
+	o, c := &options{}, &clusterFlags{creates: true}
 	b := &startSamples{}
 	all := crawlFlags(o)
 	cmd := &cobra.Command{Use: "start --crawl NAME [flags] URL...", Short: "Start or resume the nodes of a crawl",
@@ -72,7 +76,8 @@ func startCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if err := mayStart(c.crawl, r, seedCount(&o.Job)); err != nil {
+				revisits := o.Due || len(o.Recrawl) > 0 || len(r.Settings[desired.RecrawlKey]) > 0
+				if err := mayStart(c.crawl, r, seedCount(&o.Job), revisits); err != nil {
 					return err
 				}
 				if err := b.start(ctx, control, &r, o, all); err != nil {
@@ -90,6 +95,7 @@ func startCommand() *cobra.Command {
 				if err := control.Start(ctx, settings, o.Job.Seeds, o.Job.File); err != nil {
 					return cluster.Advise(err)
 				}
+				c.warnUnsent(ctx, cmd.ErrOrStderr(), control, r.Settings[job.SinkKey], settings)
 				return c.printDone(cmd.OutOrStdout(), "started"+withSeeds(seedCount(&o.Job)))
 			})
 		}}
@@ -97,13 +103,17 @@ func startCommand() *cobra.Command {
 	c.bindCommand(f)
 	borrow(f, all, ofScope(setting.Crawl))
 	b.bind(f)
+	f.Var(setting.Choice(&c.strategy, cluster.HostedStrategies()), "strategy", "on nodes without --crawl: strategy for "+
+		"sharing the crawl's hosts, as of kumo node (default shard)")
+	f.Var(setting.Choice(&c.splitter, cluster.Splitters()), "splitter", "with strategy balance on nodes without --crawl: "+
+		"as of kumo node (default exact)")
 	withSettingsHelp(cmd)
-	f.Lookup("limit").Usage = "stop after about `N` pages of all nodes together, whatever their status (0: no limit)"
+	f.Lookup("limit").Usage = "stop after `N` pages of all nodes together, whatever their status (0: no limit)"
 	f.SortFlags = false
 	return cmd
 }
 
-func mayStart(crawl string, r desired.Record, seeds int) error {
+func mayStart(crawl string, r desired.Record, seeds int, revisits bool) error {
 	switch {
 	case r.State == desired.Running:
 		return advice.With(fmt.Errorf("the crawl %q runs already, since %s", crawl, text.Time(r.Changed)),
@@ -113,9 +123,9 @@ func mayStart(crawl string, r desired.Record, seeds int) error {
 			"kumo resume continues it, kumo add adds URLs to it")
 	case seeds == 0 && r.Seeds == 0:
 		return job.ErrNoSeeds
-	case seeds == 0 && r.State == desired.Done:
-		return advice.With(fmt.Errorf("the crawl %q is done, since %s: nothing waits in it", crawl, text.Time(r.Changed)),
-			"name more URLs to begin with")
+	case seeds == 0 && r.State == desired.Done && !revisits:
+		return advice.With(fmt.Errorf("the crawl %q is done, since %s: no URL is pending", crawl, text.Time(r.Changed)),
+			"name more URLs to begin with, or visit its pages again with --due or --recrawl")
 	}
 	return nil
 }
@@ -274,7 +284,8 @@ func stopCommand() *cobra.Command {
 		"stop",
 		"Stop a crawl, to be resumed later",
 		`Stop all nodes of a crawl. They finish requests in flight, save their state, keep their place in the
-crawl, and exit. To resume, run the same kumo node commands, and then kumo start.
+crawl, and exit. To resume, run the same kumo node commands, and then kumo start. Nodes of all crawls
+(kumo node without --crawl) do not exit, and go on with the other crawls.
 
 A crawl on this machine stops as with Ctrl-C: the same kumo crawl command resumes it.`,
 		"the nodes end",
@@ -301,7 +312,8 @@ func (a *localCrawl) check(f *pflag.FlagSet) error {
 	return nil
 }
 
-func (a *localCrawl) control(cmd *cobra.Command, f func(context.Context, inspect.Controller) (done string, err error)) error {
+func (a *localCrawl) control(cmd *cobra.Command,
+	f func(context.Context, inspect.Controller) (done string, err error)) error {
 	if err := a.check(cmd.Flags()); err != nil {
 		return err
 	}

@@ -37,6 +37,7 @@ import (
 	"kumo/internal/state/frontier"
 	"kumo/internal/state/stall"
 	"kumo/internal/view/progress"
+	"kumo/internal/view/telemetry"
 	"kumo/internal/view/web"
 )
 
@@ -126,7 +127,12 @@ func crawlFlags(o *options) *pflag.FlagSet {
 // crawl runs the job and shows its progress. kumo demo uses it, too.
 func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 	show := o.newShow(os.Stderr)
-	o.Job.Listener = crawl.Tee(o.Job.Listener, show.listener())
+	exporter, err := openTelemetry(ctx, o.Job.Name, "", show)
+	if err != nil {
+		return err
+	}
+	defer closeTelemetry(exporter, show)
+	o.Job.Listener = exporter.Listener(crawl.Tee(o.Job.Listener, show.listener()))
 	o.Job.Warn = func(err error) { show.log.Warn(err.Error()) }
 	for _, w := range o.warnings {
 		show.log.Warn(w)
@@ -168,7 +174,7 @@ func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 		return err
 	}
 	defer page.close()
-	following, err := o.follow(ctx, show)
+	following, err := o.follow(ctx, show, exporter)
 	if err != nil {
 		return err
 	}
@@ -193,13 +199,13 @@ func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 		show.log.Info("URLs not named in NO_PROXY go through the proxies of the environment; --proxy "+noProxy+
 			" disables that", "by", names)
 	}
-	report, sinksErr, err := o.run(ctx, c, show, runServices{up, metrics, page, following})
+	report, sinksErr, err := o.run(ctx, c, show, runServices{up, metrics, page, following, exporter})
 	if taken, all := c.Seeds(); taken < all {
 		show.log.Info("not all seeds have been added: the same command adds the rest", "taken_in", taken, "seeds", all)
 	}
 	if report != nil && !o.Quiet && !o.noReport {
 		report.Print(out)
-		following.printSinks(out)
+		following.print(out)
 		if o.Job.Dir != "" {
 			fmt.Fprintf(out, "  %-9s %s\n", "folder", o.Job.Dir)
 		}
@@ -271,12 +277,13 @@ type runServices struct {
 	metrics   net.Listener
 	page      *uiPage
 	followers *followerGroup
+	exporter  *telemetry.Exporter
 }
 
 // run crawls, together with the progress display and the other services.
 func (o *options) run(ctx context.Context, c *session.Session, show *console, others runServices) (report *stats.Report,
 	sinks, err error) {
-	if err := others.followers.start(ctx); err != nil {
+	if _, err := others.followers.Start(ctx); err != nil {
 		return nil, nil, err
 	}
 	beside, done := context.WithCancel(context.WithoutCancel(ctx))
@@ -285,24 +292,28 @@ func (o *options) run(ctx context.Context, c *session.Session, show *console, ot
 	g.Go(func() error {
 		show.run(beside, func() progress.Status {
 			s := status()
-			s.Sinks = others.followers.status()
+			s.Sinks = others.followers.Status()
 			return s
 		})
 		return nil
 	})
 	g.Go(func() error { notifyService(ctx, beside, show.log, statusOf(c)); return nil })
 	g.Go(func() error { tuneCollector(beside); return nil })
+	src := metricsOf(func() *session.Session { return c })
+	src.Name, src.Alive, src.Ready = o.Job.Name, c.CheckAlive, c.CheckReady
+	if o.Job.Filters != nil {
+		src.Filters = o.Job.Filters.Counts
+	}
+	if up := others.upload; up != nil {
+		src.Uploads = up.Status
+	}
+	src.Sinks = o.Job.Sinks
+	if err := others.exporter.ExportMetrics(ctx, web.Registry(src)); err != nil {
+		done()
+		return nil, nil, errors.Join(err, g.Wait())
+	}
 	if metrics := others.metrics; metrics != nil {
 		show.metrics(metrics.Addr())
-		src := metricsOf(func() *session.Session { return c })
-		src.Name = o.Job.Name
-		if o.Job.Filters != nil {
-			src.Filters = o.Job.Filters.Counts
-		}
-		if up := others.upload; up != nil {
-			src.Uploads = up.Status
-		}
-		src.Sinks = o.Job.Sinks
 		g.Go(func() error { return web.Serve(beside, metrics, src) })
 	}
 	if page := others.page; page != nil {
@@ -317,7 +328,7 @@ func (o *options) run(ctx context.Context, c *session.Session, show *console, ot
 		end()
 		ctx = stopped
 	}
-	sinks = others.followers.finish(ctx)
+	sinks = others.followers.Finish(ctx)
 	if o.Job.Sinks != nil && report != nil { // the report already has their state at the end of the run
 		err = errors.Join(err, c.ReportSinks(report))
 	}
@@ -352,18 +363,25 @@ type console struct {
 
 func (o *options) newShow(stderr *os.File) *console {
 	limits := progress.Limits{Pages: o.Job.Crawl.Pages, Bytes: o.Job.Crawl.Bytes, Time: o.Job.Crawl.Time}
-	s := &console{quiet: o.Quiet, verbose: o.Verbose, limits: limits}
-	var w io.Writer = stderr
 	if draws(stderr) && !o.Quiet && !o.LogJSON && !o.Verbose {
-		s.live = progress.NewLive(stderr, func() int {
+		live := progress.NewLive(stderr, func() int {
 			width, _, err := term.GetSize(int(stderr.Fd()))
 			if err != nil {
 				return 80
 			}
 			return width
 		}, o.Job.Name, limits)
-		w = s.live
+		s := o.newLogShow(live)
+		s.live = live
+		return s
 	}
+	return o.newLogShow(stderr)
+}
+
+// newLogShow returns a console that writes a log to w.
+func (o *options) newLogShow(w io.Writer) *console {
+	limits := progress.Limits{Pages: o.Job.Crawl.Pages, Bytes: o.Job.Crawl.Bytes, Time: o.Job.Crawl.Time}
+	s := &console{quiet: o.Quiet, verbose: o.Verbose, limits: limits}
 	level := slog.LevelInfo
 	switch {
 	case o.Quiet:
@@ -418,11 +436,20 @@ func currentOr[T any](now func() *session.Session, ask func(*session.Session) T)
 
 // metricsOf returns the source of the metrics of the current session.
 func metricsOf(now func() *session.Session) web.Source {
-	return web.Source{Outage: currentOr(now, (*session.Session).Outage), Known: currentOr(now, (*session.Session).URLsKnown),
+	return web.Source{
+		Outage:   currentOr(now, (*session.Session).Outage),
+		Known:    currentOr(now, (*session.Session).URLsKnown),
 		Totals:   currentOr(now, func(c *session.Session) stats.Snapshot { return c.Stats.Totals() }),
 		Frontier: currentOr(now, func(c *session.Session) frontier.Counts { return c.Frontier.Counts() }),
 		Forecast: currentOr(now, func(c *session.Session) forecast.Forecast { return c.Outlook().Forecast }),
-		Stall:    currentOr(now, func(c *session.Session) stall.Alarm { return c.Outlook().Stall }),
+		Disk: func() (free, least uint64) {
+			if c := now(); c != nil {
+				v := c.Engine.Vitals()
+				free, least = v.DiskFree, v.DiskMin
+			}
+			return free, least
+		},
+		Stall: currentOr(now, func(c *session.Session) stall.Alarm { return c.Outlook().Stall }),
 		Answers: func() (statuses map[int]int64, failures map[string]int64) {
 			if c := now(); c != nil {
 				statuses, failures = c.Stats.Answers()

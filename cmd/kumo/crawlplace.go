@@ -79,7 +79,7 @@ func (o *options) openPlace(ctx context.Context, show *console) (*uploads.Upload
 	}
 	show.uploads = func() string {
 		s := up.Status()
-		return cmp.Or(s.Summary(), "nothing waits for "+s.Place)
+		return cmp.Or(s.Summary(), "no files are pending for "+s.Place)
 	}
 	show.logPlaceOpened(up, o.place, o.Job.Dir)
 	return up, nil
@@ -96,8 +96,8 @@ func (s *console) logPlaceOpened(up *uploads.Upload, place, folder string) {
 		args = append(args, "do", do)
 	}
 	// Logged as an error so that --quiet does not hide it: the name may be wrong.
-	s.log.Error("the storage location cannot be reached, or accepts no files yet: record files stay in the folder and are "+
-		"uploaded later; kumo retries at least every 5 minutes", args...)
+	s.log.Error("the storage location cannot be reached, or accepts no files yet: record files stay in the folder "+
+		"and are uploaded later; kumo retries at least every 5 minutes", args...)
 }
 
 // logPlaceFailed logs that uploads fail. If kumo does not retry, the user must act.

@@ -221,9 +221,11 @@ func (e *explainer) queryOwner(stderr io.Writer, x *text.Explained, u weburl.URL
 }
 
 func queryLinks(ctx context.Context, x *text.Explained, control admin.Client, url string) (err error) {
-	if x.Strategy, err = control.Strategy(ctx); err != nil {
+	s, err := control.Strategy(ctx)
+	if err != nil {
 		return err
 	}
+	x.Strategy = s.Name
 	l, err := control.Links(ctx, url)
 	if err == nil && l != (inspect.Links{}) {
 		x.Links = &l

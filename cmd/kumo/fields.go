@@ -15,12 +15,13 @@ import (
 )
 
 // loadFields reads the file of rules for each run, because it may have changed. Commands that only inspect a crawl do
-// not need it.
+// not need it. The record of a crawl of several nodes has the text of the rules instead of the file's name.
 func (o *options) loadFields() (*job.Fields, error) {
 	if o.Fields == "" || o.noFetch {
 		return nil, nil
 	}
-	rules, err := fields.Load(o.Fields)
+	rules, text, err := fields.Load(o.Fields)
+	o.rulesText = text
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, usagef("--%s: %w: each run reads the rules again, so give the file's current name", job.FieldsKey, err)
 	}
@@ -60,5 +61,6 @@ func recordsOf(rules *fields.Rules, shares func() crawl.Shares) *job.Fields {
 		}
 		return res.Records, nil
 	}
-	return &job.Fields{Read: read, Restore: tally.Restore, Counts: func() []stats.FieldCounts { return tally.Counts() }}
+	return &job.Fields{Read: read, Rules: rules.For, Restore: tally.Restore,
+		Counts: func() []stats.FieldCounts { return tally.Counts() }}
 }

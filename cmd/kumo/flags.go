@@ -29,6 +29,7 @@ type options struct {
 	mirrorDir string   // folder of the mirror that the crawl belongs to
 	noReport  bool     // the caller prints the report
 	allowPipe bool     // --out may be -
+	rulesText string   // content of the file --fields
 }
 
 func (o *options) bind(f *pflag.FlagSet) {

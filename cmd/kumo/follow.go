@@ -9,28 +9,23 @@ import (
 	"os/signal"
 	"slices"
 	"syscall"
-	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"kumo/internal/app/job"
 	"kumo/internal/app/wire/sinks"
 	"kumo/internal/archive/sink/follow"
 	"kumo/internal/archive/sink/stdout"
 	"kumo/internal/base/stats"
+	"kumo/internal/view/telemetry"
 )
 
-// A followerGroup sends a crawl's records to its sinks while it runs.
+// A followerGroup sends a crawl's records to its sinks, and to its index, while it runs.
 type followerGroup struct {
-	followers []*follow.Follower
-	index     *follow.Follower // nil without an index
-	dir       string
-	group     errgroup.Group
-	cancel    context.CancelFunc
+	*sinks.Group
+	index *follow.Follower // nil without an index
 }
 
-func (o *options) follow(ctx context.Context, show *console) (*followerGroup, error) {
-	f := &followerGroup{dir: o.Job.Dir, cancel: func() {}}
+func (o *options) follow(ctx context.Context, show *console, exporter *telemetry.Exporter) (*followerGroup, error) {
+	f := &followerGroup{Group: sinks.NewGroup(o.Job.Dir)}
 	if len(o.Sinks) > 0 && o.Job.Dir == "" {
 		return nil, usagef("--sink cannot be combined with -o -: sinks read records from the crawl's folder")
 	}
@@ -42,24 +37,30 @@ func (o *options) follow(ctx context.Context, show *console) (*followerGroup, er
 			return nil, usagef("--index needs a folder with pages.jsonl: add jsonl to --format")
 		}
 		f.index = sinks.FollowIndex(o.Job.Dir, indexErrorLogger(show))
-		f.followers, o.Job.Stores = append(f.followers, f.index), append(o.Job.Stores, f.index)
+		f.Add(f.index)
+		o.Job.Stores = append(o.Job.Stores, f.index)
 	}
 	for n, at := range o.Sinks {
 		if slices.Contains(o.Sinks[:n], at) {
 			continue
 		}
-		one, err := sinks.Follow(ctx, o.Job.Dir, at, o.SinkWait, func(err error) {
-			show.log.Warn("the sink accepts no records: they wait in the crawl's folder, and kumo retries", "why",
-				err.Error())
-		}, func() { show.log.Warn("the sink accepts records again") })
+		one, err := sinks.Follow(ctx, &o.Job, at, sinks.Watch{
+			Failed: func(_ string, err error) {
+				show.log.Warn("the sink accepts no records: they wait in the crawl's folder, and kumo retries", "why",
+					err.Error())
+			},
+			Works:    func(string) { show.log.Warn("the sink accepts records again") },
+			Attempt:  exporter.TraceSending(),
+			Patience: o.SinkWait,
+		})
 		if err != nil {
 			return nil, err
 		}
-		f.followers = append(f.followers, one)
+		f.Add(one)
 		o.Job.Stores = append(o.Job.Stores, one)
 	}
-	if len(f.followers) > 0 {
-		o.Job.Sinks = f.status
+	if f.Len() > 0 {
+		o.Job.Sinks = f.Status
 	}
 	return f, nil
 }
@@ -71,55 +72,23 @@ func indexErrorLogger(show *console) func(error) {
 	}
 }
 
-func (f *followerGroup) start(ctx context.Context) error {
-	for _, one := range f.followers {
-		if err := one.Begin(); err != nil {
-			return err
-		}
-	}
-	ctx, f.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	for _, one := range f.followers {
-		f.group.Go(func() error { return one.Run(ctx) })
-	}
-	return nil
-}
-
-// finalFlushTimeout limits how long a sink may take the remaining records after the user has stopped a crawl.
-const finalFlushTimeout = 5 * time.Second
-
-// finish waits until the sinks have all records or have failed. If the user stops the crawl, it waits at most
-// finalFlushTimeout.
-func (f *followerGroup) finish(ctx context.Context) error {
-	for _, one := range f.followers {
-		one.End()
-	}
-	stop := context.AfterFunc(ctx, func() { time.AfterFunc(finalFlushTimeout, f.cancel) })
-	defer stop()
-	err := f.group.Wait()
-	f.cancel()
-	return follow.Advise(err, f.dir)
-}
-
-func (f *followerGroup) status() (all []stats.Sink) {
-	for _, one := range f.followers {
-		all = append(all, one.Status())
-	}
-	return all
-}
-
-func (f *followerGroup) printSinks(w io.Writer) {
-	for _, one := range f.followers {
-		s := one.Status()
-		if one == f.index {
+func (f *followerGroup) print(w io.Writer) {
+	for _, s := range f.Status() {
+		if f.index != nil && s.Sink == f.index.Name() {
 			printIndexed(w, s)
-			continue
+		} else {
+			printSink(w, &s)
 		}
-		text := fmt.Sprintf("%s sent to %s", stats.Count(s.Sent, "records"), s.Sink)
-		if s.Waiting > 0 {
-			text += fmt.Sprintf(", %d wait", s.Waiting)
-		}
-		fmt.Fprintf(w, "  %-9s %s\n", "sink", text)
 	}
+}
+
+// printSink prints the result of a sink at the end of a run.
+func printSink(w io.Writer, s *stats.Sink) {
+	text := fmt.Sprintf("%s sent to %s", stats.Count(s.Sent, "records"), s.Sink)
+	if s.Waiting > 0 {
+		text += fmt.Sprintf(", %d wait", s.Waiting)
+	}
+	fmt.Fprintf(w, "  %-9s %s\n", "sink", text)
 }
 
 func printIndexed(w io.Writer, s stats.Sink) {

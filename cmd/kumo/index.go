@@ -98,11 +98,11 @@ type nodeIndex struct {
 
 // addTo adds a follower to a job's stores, if an index is wanted. The follower waits until a node opens a part with the
 // job: some jobs are made for other purposes.
-func (x *nodeIndex) addTo(j *job.Job, wanted bool, said func(error)) {
+func (x *nodeIndex) addTo(j *job.Job, wanted bool, logErr func(error)) {
 	if !wanted {
 		return
 	}
-	f := sinks.FollowIndex(j.Dir, said)
+	f := sinks.FollowIndex(j.Dir, logErr)
 	j.Stores = append(j.Stores, f)
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -110,11 +110,11 @@ func (x *nodeIndex) addTo(j *job.Job, wanted bool, said func(error)) {
 		x.ctx, x.cancel = context.WithCancel(context.Background())
 	}
 	x.dir, x.followers = j.Dir, append(x.followers, f)
-	x.group.Go(func() { x.follow(f, said) })
+	x.group.Go(func() { x.follow(f, logErr) })
 }
 
 // follow indexes a part, after the previous part is finished.
-func (x *nodeIndex) follow(f *follow.Follower, said func(error)) {
+func (x *nodeIndex) follow(f *follow.Follower, logErr func(error)) {
 	if !f.WaitForData(x.ctx) {
 		return
 	}
@@ -131,25 +131,25 @@ func (x *nodeIndex) follow(f *follow.Follower, said func(error)) {
 	if err == nil {
 		err = f.Run(x.ctx)
 	} else {
-		said(err) // at once, because a node may run for long
+		logErr(err) // at once, because a node may run for long
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.current == f {
 		x.err = err
 	} else if err != nil {
-		said(err)
+		logErr(err)
 	}
 }
 
-// finish waits until everything is indexed. If the user stops the node, it waits at most finalFlushTimeout.
+// finish waits until everything is indexed. If the user stops the node, it waits at most sinks.FinalFlushTimeout.
 func (x *nodeIndex) finish(ctx context.Context, out io.Writer, quiet bool) error {
 	x.mu.Lock()
 	for _, f := range x.followers {
 		f.End()
 	}
 	x.mu.Unlock()
-	stop := context.AfterFunc(ctx, func() { time.AfterFunc(finalFlushTimeout, x.stop) })
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(sinks.FinalFlushTimeout, x.stop) })
 	defer stop()
 	x.group.Wait()
 	x.stop()

@@ -18,12 +18,12 @@ func (o *options) readInput(ctx context.Context) error {
 	if o.InputFile == "" {
 		return nil
 	}
-	said := time.Now()
+	logged := time.Now()
 	f, err := seeds.OpenFile(ctx, o.InputFile, os.Stdin, func(lines int64) {
-		if o.Quiet || time.Since(said) < seedLogInterval {
+		if o.Quiet || time.Since(logged) < seedLogInterval {
 			return
 		}
-		said = time.Now()
+		logged = time.Now()
 		fmt.Fprintf(os.Stderr, "reading seeds: %d lines so far\n", lines)
 	})
 	if err != nil {

@@ -154,7 +154,8 @@ func urlArg(arg string) (string, error) {
 
 func (o *linksOptions) check(cmd *cobra.Command, f *links.Finder, j *job.Job) error {
 	done, err := f.CheckExternal(cmd.Context(), links.Checker{Fetch: j.FetchConfig(), Agent: job.Agent,
-		Robots: !j.Crawl.IgnoreRobots, Delay: j.Frontier.Delay, MaxDelay: j.Frontier.MaxDelay, MaxURLs: o.most, Concurrency: 16})
+		Robots: !j.Crawl.IgnoreRobots, Delay: j.Frontier.Delay, MaxDelay: j.Frontier.MaxDelay, MaxURLs: o.most,
+		Concurrency: 16})
 	if !o.quiet && err == nil {
 		left := ""
 		if done.Remaining > 0 {

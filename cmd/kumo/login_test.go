@@ -4,13 +4,15 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"sync"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
 // clubCmd serves pages /0 to /9, each with a link to the next, to clients that are logged in as me with the password
-// open-sesame, at $CLUB/login. A session ends after four pages. /hello sets a cookie and redirects to itself.
+// open-sesame, at $CLUB/login. A session ends after four pages. /hello sets a cookie and redirects to itself. The pages
+// /visitors/0 to /visitors/49 are such a chain for clients with the cookie that the first one sets.
 func clubCmd(ts *testscript.TestScript, _ bool, _ []string) {
 	var mu sync.Mutex
 	session, left := 0, 0
@@ -41,6 +43,16 @@ func clubCmd(ts *testscript.TestScript, _ bool, _ []string) {
 		}
 		w.Header().Set("Content-Type", "text/html")
 		fmt.Fprint(w, "<title>hello</title>")
+	})
+	mux.HandleFunc("/visitors/{n}", func(w http.ResponseWriter, r *http.Request) {
+		n, err := strconv.Atoi(r.PathValue("n"))
+		if _, missing := r.Cookie("visitor"); err != nil || missing != nil && n > 0 {
+			http.Error(w, "no cookie", http.StatusForbidden)
+			return
+		}
+		http.SetCookie(w, &http.Cookie{Name: "visitor", Value: "yes", Path: "/"})
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprintf(w, `<a href="/visitors/%d">next</a>`, min(n+1, 49))
 	})
 	mux.HandleFunc("/{n}", func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -46,6 +47,7 @@ func TestMain(m *testing.M) {
 //	append FILE TEXT          adds text to a file
 //	move PATTERN FOLDER       moves files
 //	ask [-token] FILE PATH REGEX    requests a page below the URL in a file, with its token or without
+//	probe ADDR/PATH CODE REGEX requests a page until it has the status and the text, for 20 s
 //	glob PATTERN REGEX        checks the text of the one file whose name matches
 //
 // and the conditions [long], which holds in .ci/long, and [slow], which holds where slow tests run.
@@ -65,6 +67,7 @@ func TestStories(t *testing.T) {
 			"club": clubCmd, "score": scoreCmd, "until": untilCmd, "exit": exitCmd, "lines": linesCmd,
 			"addresses": addressesCmd, "foreign": foreignCmd, "nats": natsCmd, "cut": cutCmd, "append": appendCmd,
 			"move": moveCmd, "glob": globCmd, "ask": askCmd,
+			"probe": probeCmd,
 		},
 		Condition: condition,
 	})
@@ -144,6 +147,27 @@ func siteCmd(ts *testscript.TestScript, _ bool, args []string) {
 	if name == "SITE" {
 		ts.Setenv("HOST", strings.TrimPrefix(s.URL, "http://"))
 	}
+}
+
+func probeCmd(ts *testscript.TestScript, _ bool, args []string) {
+	want := regexp.MustCompile(args[2])
+	client := &http.Client{Timeout: 5 * time.Second}
+	answer := ""
+	for begin := time.Now(); time.Since(begin) < 20*time.Second; time.Sleep(50 * time.Millisecond) {
+		resp, err := client.Get("http://" + args[0])
+		if err != nil {
+			answer = err.Error()
+			continue
+		}
+		text, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		ts.Check(err)
+		if answer = fmt.Sprintf("%d %s", resp.StatusCode, text); strconv.Itoa(resp.StatusCode) == args[1] &&
+			want.Match(text) {
+			return
+		}
+	}
+	ts.Fatalf("%s: want %s %s, but\n%s", args[0], args[1], args[2], answer)
 }
 
 func globCmd(ts *testscript.TestScript, not bool, args []string) {

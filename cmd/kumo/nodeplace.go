@@ -17,7 +17,7 @@ import (
 
 // Uploads of a node's record files to a storage location.
 
-// resolvePlace decides whether --out is a storage location or the node's folder.
+// resolvePlace sets the node's folder, and the storage location if --out is one.
 func (n *nodeRunner) resolvePlace() error {
 	if err := checkPlace(n.out); err != nil {
 		return err
@@ -58,8 +58,8 @@ func (n *nodeRunner) checkPlace(ctx context.Context, show *console) error {
 	}
 	late, err := uploads.Check(ctx, n.o.place)
 	if late != nil {
-		show.log.Warn("the storage location cannot be reached at present: record files stay in this node's folder", "place",
-			n.o.place, "why", late)
+		show.log.Warn("the storage location cannot be reached at present: record files stay in this node's folder",
+			"place", n.o.place, "why", late)
 	}
 	if err == nil || advice.IsUsage(err) || ctx.Err() != nil {
 		return err
@@ -79,14 +79,14 @@ func (n *nodeRunner) uploaderFactory(show *console) session.NewUploader {
 	show.uploads = func() string {
 		up := n.upload.Load()
 		if up == nil {
-			return "nothing waits"
+			return "no files are pending"
 		}
 		s := up.Status()
-		return cmp.Or(s.Summary(), "nothing waits for "+s.Place)
+		return cmp.Or(s.Summary(), "no files are pending for "+s.Place)
 	}
 	return func(ctx context.Context, j *job.Job, life string) (session.Uploader, error) {
 		at, earlier := uploads.Child(n.o.place, life), j.Dir != n.out
-		if earlier { // upload it to the location of the rest
+		if earlier { // files of an earlier session go where the others of that session are
 			var err error
 			if at, err = uploads.PlaceOf(j.Dir); err != nil {
 				return nil, err

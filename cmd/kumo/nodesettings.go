@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -10,8 +11,10 @@ import (
 
 	"kumo/internal/app/job"
 	"kumo/internal/app/setting"
+	"kumo/internal/app/wire/sinks"
 	"kumo/internal/base/advice"
 	"kumo/internal/base/settings"
+	"kumo/internal/cluster/desired"
 )
 
 // A crawl of several nodes has the settings of kumo crawl, in two parts. Settings of scope and politeness are the same
@@ -53,7 +56,7 @@ func (o *options) readStart(ctx context.Context, all *pflag.FlagSet, args []stri
 	if err := o.Job.CheckSlices(); err != nil {
 		return err
 	}
-	if err := checkShared(&o.Job); err != nil {
+	if err := cmp.Or(checkShared(&o.Job), o.checkSharedSinks()); err != nil {
 		return err
 	}
 	_, err = o.Job.Normalize()
@@ -69,8 +72,40 @@ func notShared(key, source string) error {
 
 // sharedSettings returns the settings that all nodes share, including defaults.
 func (o *options) sharedSettings(all *pflag.FlagSet) []settings.Setting {
-	return slices.DeleteFunc(o.settings(), func(s settings.Setting) bool { return !hasScope(s.Key, setting.Crawl) })
+	shared := slices.DeleteFunc(o.settings(), func(s settings.Setting) bool { return !hasScope(s.Key, setting.Crawl) })
+	for i := range setting.All {
+		if s := &setting.All[i]; s.Unsaved && s.Scope == setting.Crawl {
+			if one, is := s.Stored(&o.Values); is {
+				shared = append(shared, one)
+			}
+		}
+	}
+	for i := range shared {
+		if shared[i].Key == job.FieldsKey {
+			shared[i].Values = []string{o.rulesText} // other machines do not have the file
+		}
+	}
+	if o.Due {
+		shared = append(shared, dueSetting)
+	}
+	return shared
 }
+
+// checkSharedSinks checks the sinks of a crawl of several nodes.
+func (o *options) checkSharedSinks() error {
+	for _, at := range o.Sinks {
+		if err := sinks.CheckShared(at); err != nil {
+			return err
+		}
+	}
+	if len(o.Sinks) > 0 && !o.Job.Writes(job.JSONL) {
+		return usagef("--sink needs pages.jsonl: add jsonl to --format")
+	}
+	return nil
+}
+
+// dueSetting is in the crawl's record for one run.
+var dueSetting = settings.Setting{Key: desired.DueKey, Values: []string{"true"}}
 
 // changedSettings returns the settings that change when a stopped crawl resumes. It rejects flags that the crawl cannot
 // change.
@@ -86,8 +121,15 @@ func (o *options) changedSettings(
 			shared = append(shared, settings.Setting{Key: key})
 		}
 	}
+	if !o.Due && len(was[desired.DueKey]) > 0 {
+		changed = append(changed, settings.Setting{Key: desired.DueKey})
+	}
 	for _, s := range shared {
 		if !all.Lookup(s.Key).Changed {
+			continue
+		}
+		if s.Key == desired.DueKey {
+			changed = append(changed, s)
 			continue
 		}
 		if may, _ := mayChange(s.Key); may != mayNever {
@@ -130,7 +172,7 @@ func flagText(key string, values []string) string {
 }
 
 // resolveNode builds the node's job from its flags and the settings that all nodes share.
-func (o *options) resolveNode(given *pflag.FlagSet, j *job.Job, settings []settings.Setting) error {
+func (o *options) resolveNode(given *pflag.FlagSet, j *job.Job, shared []settings.Setting) error {
 	mine := &options{}
 	all := crawlFlags(mine)
 	err := error(nil)
@@ -142,8 +184,12 @@ func (o *options) resolveNode(given *pflag.FlagSet, j *job.Job, settings []setti
 	if err != nil {
 		return err
 	}
+	shared = slices.DeleteFunc(slices.Clone(shared), func(s settings.Setting) bool {
+		mine.Due = mine.Due || s.Key == desired.DueKey
+		return s.Key == desired.DueKey
+	})
 	const source = "the settings of the crawl"
-	if err := mine.apply(all, settings, source); err != nil {
+	if err := mine.apply(all, shared, source); err != nil {
 		return advice.With(err, fmt.Sprintf("the crawl was started by another version of kumo than this one, %s: use the "+
 			"same on all machines", job.Version))
 	}
@@ -152,7 +198,8 @@ func (o *options) resolveNode(given *pflag.FlagSet, j *job.Job, settings []setti
 	}
 	mine.Job.Name, mine.Job.Dir, mine.Job.Listener, mine.Job.Warn = j.Name, j.Dir, j.Listener, j.Warn
 	mine.Job.Upload = j.Upload
-	mine.Job.Crawl.Pages = 0 // all nodes together count the pages
+	c := &mine.Job.Crawl
+	c.Pages, c.Bytes, c.Time = 0, 0, 0 // limits of all nodes together
 	mine.Job.Settings = mine.settings()
 	*j = mine.Job
 	return nil

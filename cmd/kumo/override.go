@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"kumo/internal/app/job"
+	"kumo/internal/app/wire/sinks"
 	"kumo/internal/base/settings"
 	"kumo/internal/content/policy"
 )
@@ -31,8 +32,16 @@ func redactOverride(text string) string {
 func checkSecrets(wishes []settings.Setting) error {
 	o := &options{}
 	for _, s := range wishes {
-		if s.Key == job.OverrideKey {
+		switch s.Key {
+		case job.OverrideKey:
 			o.Overrides = s.Values
+		case job.SinkKey:
+			o.Sinks = s.Values
+		}
+	}
+	for _, at := range o.Sinks {
+		if err := sinks.CheckShared(at); err != nil {
+			return err
 		}
 	}
 	if err := o.readOverrides(); err != nil {

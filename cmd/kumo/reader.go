@@ -56,6 +56,10 @@ func (v *verb[In, Out]) answer(cmd *cobra.Command, args []string, asJSON bool) e
 	if err != nil {
 		return err
 	}
+	return printAnswer(cmd, out, asJSON)
+}
+
+func printAnswer(cmd *cobra.Command, out any, asJSON bool) error {
 	if note := check.Note(out); note != "" {
 		fmt.Fprintln(os.Stderr, note)
 	}

@@ -7,12 +7,16 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"kumo/internal/app/admin"
 	"kumo/internal/app/folder"
+	"kumo/internal/app/nodequery"
+	"kumo/internal/app/wire/cluster"
 	"kumo/internal/app/wire/places"
 	"kumo/internal/archive/fulltext"
 	"kumo/internal/base/advice"
@@ -24,7 +28,8 @@ import (
 
 const searchLong = `Search the pages of a crawl in its full-text index, best matches first. The crawl may be running.
 
-kumo crawl --index builds the index; kumo index does so after a crawl. A query has:
+kumo crawl --index builds the index; kumo index does so after a crawl. With --crawl, all running
+nodes of a cluster search their indexes (kumo node --index). A query has:
 
   words            a page must contain all of them, in any inflection: house finds houses
   "words in a row" a phrase
@@ -39,24 +44,29 @@ front of a filter excludes pages. The flags do the same as filters. * and ? have
 A search takes at most --wait, and then prints the best matches so far.`
 
 type searchOptions struct {
+	clusterFlags
 	out                           string
 	host, lang, status, kind, day string
 	limit, skip                   int
-	wait                          time.Duration
+	timeout                       time.Duration
 	json                          bool
 }
 
 func searchCommand() *cobra.Command {
 	o := &searchOptions{}
-	cmd := &cobra.Command{Use: "search -o FOLDER QUERY...", Short: "Search the pages of a crawl",
+	cmd := &cobra.Command{Use: "search (-o FOLDER | --crawl NAME) QUERY...", Short: "Search the pages of a crawl",
 		Long: searchLong,
 		Example: "  kumo search -o crawls/example.com 'green tea -shop lang:en'\n" +
-			"  kumo search -o crawls/example.com --status 404 --json --limit 100",
+			"  kumo search -o crawls/example.com --status 404 --json --limit 100\n" +
+			"  kumo search --crawl news --join a.internal:7070 'green tea'",
+		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), strings.Join(args, " "))
 		}}
 	f := cmd.Flags()
 	f.StringVarP(&o.out, "out", "o", "", "the crawl's `FOLDER`")
+	o.bind(f, joinUsage)
+	f.Lookup("crawl").Usage = "a crawl of several nodes, by its `NAME`"
 	f.StringVar(&o.lang, "lang", "", "only pages in this `LANGUAGE`")
 	f.StringVar(&o.status, "status", "", "only pages with this `STATUS`: 404, or 4xx")
 	f.StringVar(&o.kind, "type", "", "only pages of this media `TYPE`: text/html, or image")
@@ -64,22 +74,38 @@ func searchCommand() *cobra.Command {
 	f.StringVar(&o.day, "day", "", "only pages visited on this `DAY`: 2026-11-26, 2026-11 or 2026")
 	f.IntVar(&o.limit, "limit", 10, "print the `N` best pages")
 	f.IntVar(&o.skip, "skip", 0, "skip the first `N`")
-	durationVar(f, &o.wait, "wait", 5*time.Second, "maximum time for a search")
+	durationVar(f, &o.timeout, "wait", 5*time.Second, "maximum time for a search")
 	f.BoolVar(&o.json, "json", false, "print JSON, one line for each page")
 	f.SortFlags = false
 	return cmd
+}
+
+type searchFilter struct{ field, value string }
+
+// filters returns the filters given as flags.
+func (o *searchOptions) filters() []searchFilter {
+	all := []searchFilter{{"host", o.host}, {"lang", o.lang}, {"status", o.status}, {"type", o.kind}, {"day", o.day}}
+	return slices.DeleteFunc(all, func(f searchFilter) bool { return f.value == "" })
+}
+
+// withFilters adds the filters given as flags to the text of a query.
+func (o *searchOptions) withFilters(text string) string {
+	for _, f := range o.filters() {
+		text += fmt.Sprintf(` %s:"%s"`, f.field, f.value) // quoted, because there may be spaces between values
+	}
+	return text
 }
 
 func (o *searchOptions) query(text string) (q fulltext.Query, err error) {
 	if q, err = fulltext.Parse(text); err != nil {
 		return q, usagef("%w", err)
 	}
-	for _, f := range []struct{ field, value string }{{"host", o.host}, {"lang", o.lang}, {"status", o.status},
-		{"type", o.kind}, {"day", o.day}} {
-		if f.value != "" {
-			if err := q.Filter(f.field, f.value, false); err != nil {
-				return q, usagef("--%w", err)
-			}
+	for _, f := range o.filters() {
+		if strings.Contains(f.value, `"`) {
+			return q, usagef("--%s: the value contains a quotation mark", f.field)
+		}
+		if err := q.Filter(f.field, f.value, false); err != nil {
+			return q, usagef("--%w", err)
 		}
 	}
 	if err := q.Check(); err != nil {
@@ -92,8 +118,11 @@ func (o *searchOptions) query(text string) (q fulltext.Query, err error) {
 }
 
 func (o *searchOptions) run(ctx context.Context, out, errs io.Writer, text string) error {
-	if o.out == "" {
-		return usagef("which crawl? name its folder with --out")
+	switch {
+	case (o.out == "") == (o.crawl == ""):
+		return usagef("which crawl? name its folder with --out, or the crawl of several nodes with --crawl")
+	case o.crawl != "":
+		return o.searchNodes(ctx, out, errs, text)
 	}
 	if places.IsURL(o.out) {
 		return usagef("%s is a storage location; an index is in a folder of this machine", o.out)
@@ -113,7 +142,7 @@ func (o *searchOptions) run(ctx context.Context, out, errs io.Writer, text strin
 		return indexAdvice(err, o.out)
 	}
 	defer r.Close()
-	ctx, cancel := context.WithTimeout(ctx, o.wait)
+	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
 	found, err := r.Search(ctx, q, o.skip, o.limit)
 	if err != nil {
@@ -122,12 +151,74 @@ func (o *searchOptions) run(ctx context.Context, out, errs io.Writer, text strin
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return ctx.Err()
 	}
-	if o.json {
-		return printHits(out, found)
-	}
-	bold := out == io.Writer(os.Stdout) && draws(os.Stdout)
+	hits := make([]nodequery.Hit, len(found.Hits))
 	for i := range found.Hits {
-		h := &found.Hits[i]
+		hits[i] = nodequery.NewHit(&found.Hits[i])
+	}
+	if err := o.print(out, hits); err != nil || o.json {
+		return err
+	}
+	docs, _ := r.Docs()
+	fmt.Fprintf(errs, "kumo: %s of %s pages match\n", stats.Grouped(found.Total), stats.Grouped(docs))
+	if found.Cut != "" {
+		fmt.Fprintf(errs, "kumo: %s\n", found.Cut)
+	}
+	return nil
+}
+
+// searchNodes searches the indexes of all nodes of a cluster.
+func (o *searchOptions) searchNodes(ctx context.Context, out, errs io.Writer, text string) error {
+	if _, err := o.query(text); err != nil {
+		return err
+	}
+	text = o.withFilters(text)
+	if _, err := fulltext.Parse(text); err != nil { // with the filters it may be too long
+		return usagef("%w", err)
+	}
+	o.wait = clusterWait + o.timeout
+	var found *nodequery.Found
+	err := o.control(ctx, errs, func(ctx context.Context, control admin.Client) (err error) {
+		found, err = control.Search(ctx, nodequery.Search{Text: text, Hits: o.skip + o.limit, Timeout: o.timeout})
+		return cluster.Advise(err)
+	})
+	if err != nil {
+		return err
+	}
+	found.Merge(o.skip, o.limit)
+	switch {
+	case len(found.NoIndex) > 0 && found.Docs == 0:
+		return advice.With(fmt.Errorf("search %s: no node has a full-text index", o.crawl),
+			"start the nodes with --index")
+	case len(found.Missing) == 0 && found.Docs == 0 && len(found.NoIndex) == 0:
+		return advice.With(fmt.Errorf("search %s: no node takes part in the crawl", o.crawl),
+			"start the nodes and the crawl, or search a node's folder: kumo search -o FOLDER")
+	}
+	if err := o.print(out, found.Hits); err != nil {
+		return err
+	}
+	if !o.json {
+		fmt.Fprintf(errs, "kumo: %s of %s pages match\n", stats.Grouped(found.Total), stats.Grouped(found.Docs))
+	}
+	for _, name := range found.NoIndex {
+		found.Missing = append(found.Missing, "node "+name+" has no index: start it with --index")
+	}
+	for _, why := range found.Missing {
+		fmt.Fprintf(errs, "kumo: incomplete: %s\n", why)
+	}
+	return nil
+}
+
+// print prints hits for people, or with --json as lines of JSON.
+func (o *searchOptions) print(out io.Writer, hits []nodequery.Hit) error {
+	bold := out == io.Writer(os.Stdout) && draws(os.Stdout)
+	for i := range hits {
+		h := &hits[i]
+		if o.json {
+			if err := text.JSON(out, h); err != nil {
+				return err
+			}
+			continue
+		}
 		title := ui.Plain(h.Title, false)
 		if title == "" {
 			title = "(no title)"
@@ -136,11 +227,6 @@ func (o *searchOptions) run(ctx context.Context, out, errs io.Writer, text strin
 		if s := marked(h.Snippet, bold); s != "" {
 			fmt.Fprintf(out, "  %s\n", s)
 		}
-	}
-	docs, _ := r.Docs()
-	fmt.Fprintf(errs, "kumo: %s of %s pages match\n", stats.Grouped(found.Total), stats.Grouped(docs))
-	if found.Cut != "" {
-		fmt.Fprintf(errs, "kumo: %s\n", found.Cut)
 	}
 	return nil
 }
@@ -170,25 +256,4 @@ func marked(pieces []fulltext.Piece, bold bool) string {
 		}
 	}
 	return strings.TrimSpace(b.String())
-}
-
-type hitRecord struct {
-	URL     string           `json:"url"`
-	Title   string           `json:"title,omitempty"`
-	Status  int              `json:"status"`
-	Time    time.Time        `json:"time"`
-	Type    string           `json:"type,omitempty"`
-	Lang    string           `json:"lang,omitempty"`
-	Score   float64          `json:"score"`
-	Snippet []fulltext.Piece `json:"snippet,omitempty"`
-}
-
-func printHits(out io.Writer, found *fulltext.Result) error {
-	for i := range found.Hits {
-		h := &found.Hits[i]
-		if err := text.JSON(out, hitRecord{h.URL, h.Title, h.Status, h.Time, h.Type, h.Lang, h.Score, h.Snippet}); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -19,6 +19,7 @@ import (
 	"kumo/internal/app/wire/cluster"
 	"kumo/internal/base/advice"
 	"kumo/internal/base/settings"
+	"kumo/internal/base/stats"
 	"kumo/internal/cluster/desired"
 )
 
@@ -68,7 +69,7 @@ func setCommand() *cobra.Command {
 				if len(wishes) == 0 {
 					return c.showSettings(ctx, cmd.OutOrStdout(), control, asJSON)
 				}
-				return c.set(ctx, cmd.OutOrStdout(), control, wishes)
+				return c.set(ctx, cmd, control, wishes)
 			})
 		}}
 	c.bindCommand(cmd.Flags())
@@ -111,6 +112,11 @@ func parseChanges(args []string) ([]settings.Setting, error) {
 	}
 	if err := o.finish(); err != nil {
 		return nil, err
+	}
+	for i := range wishes {
+		if wishes[i].Key == job.FieldsKey && len(wishes[i].Values) > 0 {
+			wishes[i].Values = []string{o.rulesText} // as kumo start stores it
+		}
 	}
 	return wishes, nil
 }
@@ -162,14 +168,15 @@ func mayChange(key string) (may changeTime, why string) {
 	switch s := setting.Find(key); {
 	case s.Change == setting.Live:
 		return mayAlways, ""
-	case s.Lasting():
+	case s.Lasting() && key != job.FieldsKey: // new rules apply to pages fetched from then on
 		return mayNever, "URLs have been excluded, stored or named by it: start another crawl"
 	}
 	return mayStopped, "nodes read it at startup: kumo stop, start the nodes again, then kumo set or kumo start " +
 		"with it"
 }
 
-func (c *clusterFlags) set(ctx context.Context, w io.Writer, control admin.Client, wishes []settings.Setting) error {
+func (c *clusterFlags) set(ctx context.Context, cmd *cobra.Command, control admin.Client,
+	wishes []settings.Setting) error {
 	var was map[string][]string
 	var state desired.State
 	err := control.Tune(ctx, func(r desired.Record) ([]settings.Setting, error) {
@@ -193,7 +200,32 @@ func (c *clusterFlags) set(ctx context.Context, w io.Writer, control admin.Clien
 	if state == desired.Stopping || state == desired.Done {
 		then = "all nodes go by it from the next kumo start on"
 	}
-	return c.printDone(w, strings.Join(said, "; ")+"; "+then)
+	c.warnUnsent(ctx, cmd.ErrOrStderr(), control, was[job.SinkKey], wishes)
+	return c.printDone(cmd.OutOrStdout(), strings.Join(said, "; ")+"; "+then)
+}
+
+// warnUnsent warns if a crawl gets a sink, and nodes have left or were lost before: nobody sends their records to it.
+func (c *clusterFlags) warnUnsent(ctx context.Context, w io.Writer, control admin.Client, was []string,
+	changes []settings.Setting) {
+	i := slices.IndexFunc(changes, func(s settings.Setting) bool { return s.Key == job.SinkKey })
+	if i < 0 {
+		return
+	}
+	added := slices.DeleteFunc(slices.Clone(changes[i].Values), func(u string) bool { return slices.Contains(was, u) })
+	if len(added) == 0 {
+		return
+	}
+	all, err := control.Cluster(ctx, c.crawl)
+	if err != nil || all.Gone.Pages == 0 {
+		return // the settings are changed; kumo status shows the error
+	}
+	n, pages := int64(all.Gone.Nodes), all.Gone.Pages
+	for _, sink := range added {
+		fmt.Fprintf(w, "kumo: %s %s left or %s lost, and nobody sends the records of %s %s to the new sink: "+
+			"kumo export --to %s FOLDER sends them, for each of their folders or storage locations\n",
+			stats.Count(n, "nodes"), stats.Either(n, "has", "have"), stats.Either(n, "was", "were"),
+			stats.Either(n, "its", "their"), stats.Count(pages, "pages"), sink)
+	}
 }
 
 // checkChanges returns an error if a setting cannot change now; otherwise it returns the changes to make.
@@ -230,6 +262,8 @@ func valueOf(key string, values []string) string {
 	switch text := strings.Join(values, ","); {
 	case key == "limit" && (text == "" || text == "0"):
 		return "none"
+	case key == job.FieldsKey && text != "":
+		return stats.Count(int64(strings.Count(text, "\n")), "lines") + " of rules"
 	case text != "":
 		return text
 	case key == "user-agent":

@@ -267,7 +267,7 @@ func (o *options) settings() []settings.Setting {
 	}
 	for i := range setting.All {
 		one := &setting.All[i]
-		if one.Change == setting.PerRun {
+		if one.Change == setting.PerRun || one.Unsaved {
 			continue
 		}
 		if kept, ok := one.Stored(&o.Values); ok {

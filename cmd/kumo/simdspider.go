@@ -28,9 +28,9 @@ of time. See docs/explanation/dspider-experiments.md for the measures, results a
 
 The same flags give the same bytes, in tables and plots.`
 
-const simDSpiderExample = `  kumo sim dspider                                  # the tables and what is seen, in about a minute
-  kumo sim dspider --out dspider                    # and CSV, and what bench/plot draws as PNG and SVG
-  kumo sim dspider --share running                  # a LAN's bandwidth is that of those who transfer just then
+const simDSpiderExample = `  kumo sim dspider                   # tables and conclusions, in about a minute
+  kumo sim dspider --out dspider     # also CSV files, and plots for bench/plot to draw as PNG and SVG
+  kumo sim dspider --share running   # nodes that are transferring share a LAN's bandwidth
   kumo sim dspider --scale --out dspider --persist-time 10ms`
 
 type dspider struct {

@@ -40,7 +40,7 @@ number of nodes the table has:
 
 The table is the same for the same flags, except for ns.`
 
-const simHashExample = `  kumo sim hash                                  # M = 16; from 4 to 5 nodes the paper's form moves 61 %
+const simHashExample = `  kumo sim hash           # M = 16; from 4 to 5 nodes the paper's form moves 61 %
   kumo sim hash --slots 1024 --nodes 10,100,1000 --cost
   kumo sim hash --slots 8 --nodes 2,4,6,8 --csv hash.csv`
 

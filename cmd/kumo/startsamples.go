@@ -11,6 +11,7 @@ import (
 
 	"kumo/internal/app/admin"
 	"kumo/internal/app/job"
+	"kumo/internal/base/item"
 	"kumo/internal/base/stats"
 	"kumo/internal/base/wait"
 	"kumo/internal/cluster/desired"
@@ -54,25 +55,24 @@ func (b *startSamples) start(ctx context.Context, control admin.Client, r *desir
 	if begun && len(b.samples) > 0 {
 		return usagef("--samples: only the first start of a crawl takes samples, and this crawl has already been started")
 	}
-	n := o.Job.PoliteSlices()
-	cut := !begun && n > 1 && !all.Lookup(job.SlicesKey).Changed
+	cut := !begun && !all.Lookup(job.SlicesKey).Changed
 	if !cut && len(b.samples) == 0 {
 		return nil
 	}
 	strategy, err := clusterStrategy(ctx, control)
 	switch {
+	case err != nil && len(b.samples) == 0 && ctx.Err() == nil: // the nodes are of another version, and will report it
+		return nil
 	case err != nil:
 		return err
-	case len(b.samples) > 0 && strategy != "" && strategy != admin.Balance:
+	case len(b.samples) > 0 && strategy.Name != "" && strategy.Name != admin.Balance:
 		return usagef("--samples: the crawl's nodes have the strategy %s, which learns nothing: that is for balance",
-			strategy)
+			strategy.Name)
 	}
-	if cut && strategy == admin.Balance {
-		if err := all.Set(job.SlicesKey, strconv.Itoa(n)); err != nil {
+	if cut {
+		if err := b.slice(strategy, o, all); err != nil {
 			return err
 		}
-		fmt.Fprintf(b.stderr, "kumo: each host is cut into %d slices, so that all nodes share it; --slices 1 leaves hosts "+
-			"whole\n", n)
 	}
 	if len(b.samples) == 0 {
 		return nil
@@ -84,23 +84,50 @@ func (b *startSamples) start(ctx context.Context, control admin.Client, r *desir
 	return nil
 }
 
+// slice divides hosts into slices if the strategy shares the URLs of each host.
+func (b *startSamples) slice(s admin.Strategy, o *options, all *pflag.FlagSet) error {
+	n := 1
+	switch {
+	case s.Name == admin.Balance:
+		n = o.Job.PoliteSlices()
+	case s.HashesURLs:
+		if n = o.Job.PoliteSlices(); n == 1 {
+			return usagef("the nodes run with --hash-by url, so all of them fetch from each host at once: use --delay 0 if " +
+				"the sites are your own, or start the nodes without --hash-by, and do not limit pages per host")
+		}
+		n = item.MaxSlices // few URLs share a slice
+		if o.Job.Frontier.Delay > 0 {
+			n = o.Job.PoliteSlices()
+		}
+	}
+	if n == 1 {
+		return nil
+	}
+	if err := all.Set(job.SlicesKey, strconv.Itoa(n)); err != nil {
+		return err
+	}
+	fmt.Fprintf(b.stderr, "kumo: each host is cut into %d slices, so that all nodes share it; --slices 1 leaves hosts "+
+		"whole\n", n)
+	return nil
+}
+
 const (
 	strategyWait = 3 * time.Second // for the first node to report its strategy
 	strategyLook = 200 * time.Millisecond
 )
 
-// clusterStrategy returns the strategy of the crawl's nodes; the first one may just be starting. It returns "" if no
+// clusterStrategy returns the strategy of the crawl's nodes; the first one may just be starting. It returns none if no
 // node reports a strategy.
-func clusterStrategy(ctx context.Context, control admin.Client) (name string, err error) {
+func clusterStrategy(ctx context.Context, control admin.Client) (s admin.Strategy, err error) {
 	waiting, cancel := context.WithTimeout(ctx, strategyWait)
 	defer cancel()
 	for range wait.Ticks(waiting, strategyLook) {
-		if name, err = control.Strategy(ctx); name != "" || err != nil {
-			return name, err
+		if s, err = control.Strategy(ctx); s.Name != "" || err != nil {
+			return s, err
 		}
 	}
 	if ctx.Err() != nil {
-		return "", context.Cause(ctx)
+		return s, context.Cause(ctx)
 	}
-	return "", nil
+	return s, nil
 }

@@ -39,6 +39,9 @@ nodes end. Totals include nodes that have left. A narrow terminal shows fewer co
 If too few of the cluster's servers run, the last known state is shown after 3 s, with the missing
 servers, and the exit code is 1.
 
+Without --crawl and --out it lists the crawls of a cluster whose nodes take part in all crawls (kumo node
+without --crawl); --json prints the object of each.
+
 With strategy hub it shows which node is the control unit, how many hosts each node was given, how
 many of them are parked because no node reaches them, and the connection timeout for new hosts.
 --hosts lists the owners of hosts, since when, and for parked hosts the nodes that failed to reach
@@ -54,9 +57,11 @@ nodes, and shows how long that took and how old they are. At most 64 nodes are l
 
 const statusExample = `  kumo status -o crawls/example.com
   kumo status -o crawls/example.com --watch
+  kumo status
   kumo status --crawl news
   kumo status --crawl news --watch
   kumo status --crawl news --json | jq .totals.pages
+  kumo status --crawl news --report
   kumo status --crawl news --hosts --parked
   kumo status --crawl news --hosts example.com www.example.org`
 
@@ -64,7 +69,7 @@ func statusCommand() *cobra.Command {
 	c := &clusterFlags{}
 	s, h := &statusView{}, &hostsView{}
 	dir := ""
-	cmd := &cobra.Command{Use: "status FOLDER | --crawl NAME [--hosts [HOST|DOMAIN...]]",
+	cmd := &cobra.Command{Use: "status [FOLDER | --crawl NAME [--hosts [HOST|DOMAIN...]]]",
 		Short: "Show the state of a crawl", Long: statusLong, Example: statusExample, DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 && !h.on && dir == "" && c.crawl == "" {
@@ -73,18 +78,30 @@ func statusCommand() *cobra.Command {
 			if err := h.check(cmd.Flags(), args, s.watch); err != nil {
 				return err
 			}
+			if s.report && (s.watch || h.on || dir != "") {
+				return usagef("--report is for --crawl, without --watch and --hosts; a crawl on one machine has report.json")
+			}
 			s.out, s.err = cmd.OutOrStdout(), cmd.ErrOrStderr()
 			if dir != "" {
 				return s.showFolder(cmd, dir)
 			}
+			switch {
+			case c.crawl == "" && h.on:
+				return usagef("which crawl? --hosts needs the name of one, with --crawl")
+			case c.crawl == "" && s.report:
+				return usagef("which crawl? --report needs the name of one, with --crawl")
+			}
 			if c.crawl == "" {
-				return usagef("which crawl? name its folder with --out or, if it has several nodes, its name with --crawl")
+				return s.listCrawls(cmd.Context(), c)
 			}
 			open := c.view
 			if h.on {
 				open = c.control
 			}
 			return open(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control admin.Client) error {
+				if s.report {
+					return s.showReport(ctx, control, c.crawl)
+				}
 				if h.on {
 					return h.show(cmd.Context(), s, control, c, args)
 				}
@@ -99,11 +116,12 @@ func statusCommand() *cobra.Command {
 			})
 		}}
 	f := cmd.Flags()
-	f.StringVarP(&dir, "out", "o", "", "the `FOLDER` of a crawl on this machine (required without --crawl)")
+	f.StringVarP(&dir, "out", "o", "", "the `FOLDER` of a crawl on this machine")
 	c.bindCommand(f)
-	f.Lookup("crawl").Usage = "the `NAME` of a crawl of several nodes (required without --out): letters, digits, - and _"
+	f.Lookup("crawl").Usage = "the `NAME` of a crawl of several nodes: letters, digits, - and _"
 	f.BoolVarP(&s.watch, "watch", "w", false, "show it continuously")
 	durationVar(f, &s.every, "every", 2*time.Second, "with --watch: update interval")
+	f.BoolVar(&s.report, "report", false, "with --crawl: print one report of all nodes, also of those that have gone")
 	f.BoolVar(&s.json, "json", false, "print JSON, one object per line")
 	h.bind(f)
 	f.SortFlags = false
@@ -116,6 +134,7 @@ type statusView struct {
 	err        io.Writer
 	watch      bool
 	json       bool
+	report     bool
 	every      time.Duration
 	drawnLines int // lines on the terminal to overwrite
 }
@@ -145,6 +164,19 @@ func (s *statusView) follow(ctx, enough context.Context, control admin.Client, c
 		}
 	}
 	return nil
+}
+
+// showReport prints one report of all nodes.
+func (s *statusView) showReport(ctx context.Context, control admin.Client, crawl string) error {
+	r, err := control.Results(ctx, crawl)
+	if err != nil {
+		return cluster.Advise(err)
+	}
+	if s.json {
+		return text.JSON(s.out, r)
+	}
+	r.Print(s.out)
+	return cluster.Advise(control.Trouble())
 }
 
 func (s *statusView) show(all *inspect.Cluster) error {

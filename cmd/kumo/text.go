@@ -41,7 +41,7 @@ func mainTexts(shares func() crawl.Shares) func(*page.Response, *page.Page) (*pa
 			return nil, err
 		}
 		return &page.MainText{Title: t.Title, Headline: t.Headline, Author: t.Author, Text: t.Text, Published: t.Published,
-			Lang: t.Language()}, err
+			Lang: t.Language(), Kind: t.Kind, Comments: t.Comments}, err
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"kumo/internal/app/job"
 	"kumo/internal/app/wire"
 	"kumo/internal/base/settings"
+	"kumo/internal/base/stats"
 	"kumo/internal/base/vfs"
 	"kumo/internal/engine/crawl"
 )
@@ -113,7 +114,9 @@ func releaseTraps(ctx context.Context, errs io.Writer, dir string, released, mor
 		return err
 	}
 	if c.Waiting > 0 {
-		fmt.Fprintf(errs, "kumo: %d URLs wait: kumo crawl --out %s fetches them\n", c.Waiting, dir)
+		n := int64(c.Waiting)
+		fmt.Fprintf(errs, "kumo: %s %s: kumo crawl --out %s fetches %s\n", stats.Count(n, "URLs"),
+			stats.Either(n, "waits", "wait"), dir, stats.Either(n, "it", "them"))
 	}
 	return errors.Join(err, c.Close())
 }

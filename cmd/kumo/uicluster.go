@@ -33,7 +33,7 @@ func (c *clusterFlags) source(log *slog.Logger) (inspect.ClusterSource, error) {
 // source returns the source for the crawl of a node. It connects like the node.
 func (n *nodeRunner) source(log *slog.Logger, one cluster.Node) (inspect.ClusterSource, error) {
 	c := n.clusterFlags
-	if n.nats == "" && n.listen != "" && n.place != "mesh" {
+	if n.nats == "" && n.listen != "" && !cluster.IsMesh(n.place) {
 		c.join = append([]string{n.listen}, n.join...)
 	}
 	if a, may := one.(interface{ Addresses() []string }); may {

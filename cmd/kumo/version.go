@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kumo/internal/app/job"
+	"kumo/internal/app/node"
 )
 
 func versionCommand() *cobra.Command {
@@ -20,12 +21,13 @@ func versionCommand() *cobra.Command {
 		}}
 }
 
-// versionLine returns the version, the commit if known, Go's version and the platform.
+// versionLine returns the version, the protocol between nodes, the commit if known, Go's version and the platform.
 func versionLine(info *debug.BuildInfo) string {
 	parts := []string{runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
 	if commit := commitOf(info); commit != "" {
 		parts = append([]string{commit}, parts...)
 	}
+	parts = append([]string{fmt.Sprintf("protocol %d", node.Protocol)}, parts...)
 	return fmt.Sprintf("kumo %s (%s)", job.Version, strings.Join(parts, ", "))
 }
 

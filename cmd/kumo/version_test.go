@@ -23,7 +23,7 @@ func TestVersionLine(t *testing.T) {
 		{built(revision, day, debug.BuildSetting{Key: "vcs.modified", Value: "true"}),
 			"commit 0123456789ab of 2026-01-02 with changes, "},
 	} {
-		if got, want := versionLine(c.info), "kumo "+job.Version+" ("+c.want+rest; got != want {
+		if got, want := versionLine(c.info), "kumo "+job.Version+" (protocol 3, "+c.want+rest; got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

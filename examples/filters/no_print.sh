@@ -3,8 +3,9 @@
 #
 #     kumo crawl --filter examples/filters/no_print.sh https://example.com/
 #
-# It needs sed alone (GNU or BSD): -u has it answer line by line. docs/reference/filters.md says what the lines are. A line begins
-# with the id, and has the URL before all that a page could have put there; slashes and quotes are as JSON has them.
+# It needs only sed (GNU or BSD), with -u to answer line by line. The lines are described in docs/reference/filters.md:
+# a line begins with the id, and the URL precedes everything that a page can set. Slashes and quotes are escaped as in
+# JSON.
 read -r hello
 echo '{"points":["request"]}'
 exec sed -u -E \

@@ -14,10 +14,13 @@ import (
 
 	"kumo/internal/app/inspect"
 	"kumo/internal/app/node"
+	"kumo/internal/app/nodequery"
 	"kumo/internal/base/settings"
+	"kumo/internal/base/stats"
 	"kumo/internal/base/weburl"
 	"kumo/internal/cluster/bus"
 	"kumo/internal/cluster/desired"
+	"kumo/internal/cluster/strategy"
 	"kumo/internal/cluster/strategy/balance/model"
 	"kumo/internal/engine/seeds"
 )
@@ -38,12 +41,19 @@ type Client interface {
 	Resume(ctx context.Context) error // resumes a paused crawl
 	Stop(ctx context.Context) error   // ends all nodes; Start resumes the crawl later
 
-	// Strategy returns the name of the nodes' strategy; "" if no node has reported it yet.
-	Strategy(ctx context.Context) (string, error)
+	// Strategy returns the nodes' strategy; the zero Strategy if no node has reported it yet.
+	Strategy(ctx context.Context) (Strategy, error)
 	// SetSamples supplies samples to a crawl that was not started yet. The first master starts with them.
 	SetSamples(ctx context.Context, samples []model.Sample) error
 	// Model returns what the crawl has learned about the nodes' fetch times, and its samples, oldest first.
 	Model(ctx context.Context, crawl string, patience time.Duration) (*inspect.Model, []model.Sample, error)
+
+	// Drain asks a member, by its identity, to hand over its hosts, to leave and to end. ForgetDrain deletes the request
+	// after the node has left.
+	Drain(ctx context.Context, node string) error
+	ForgetDrain(ctx context.Context, node string) error
+	// Servers returns the state of the cluster's servers.
+	Servers(ctx context.Context) ([]Server, error)
 
 	Record(ctx context.Context) (desired.Record, error)
 	// Cluster returns the crawl's record and the state of all nodes.
@@ -61,6 +71,12 @@ type Client interface {
 	// receives the bus's messages as CountKnown does.
 	BlockedAll(ctx context.Context, rules []string) (*inspect.BlockedAll, error)
 
+	// Search has all nodes search their full-text indexes. The caller merges the hits. It receives the bus's messages as
+	// CountKnown does.
+	Search(ctx context.Context, s nodequery.Search) (*nodequery.Found, error)
+	// Results returns one report of all nodes that have taken part in the crawl.
+	Results(ctx context.Context, crawl string) (*stats.Report, error)
+
 	// Trouble returns the reason why the client shows an old snapshot and cannot change anything; nil in normal
 	// operation.
 	Trouble() error
@@ -77,7 +93,17 @@ type Config struct {
 	Trouble  error
 	// Placement parses the cluster's layout, which is part of the table of members.
 	Placement func(layout string) (*Placement, error)
+	Servers   func(context.Context) ([]Server, error)
 	Close     func() error // closes the connection to the cluster
+}
+
+// A Server is the state of a server of the cluster: see natsbus.ServerState.
+type Server struct {
+	Address string `json:"address"`
+	Leads   bool   `json:"leads"`
+	Online  bool   `json:"online"`
+	Current bool   `json:"current"`
+	Lag     uint64 `json:"lag"`
 }
 
 // A client works with a cluster's servers.
@@ -99,6 +125,11 @@ func (c *client) As(by string) Client {
 	as := *c
 	as.control.By = by
 	return &as
+}
+
+func (c *client) Results(ctx context.Context, crawl string) (*stats.Report, error) {
+	all, _, err := c.control.Results(ctx, crawl)
+	return all, err
 }
 
 func (c *client) Trouble() error { return c.cfg.Trouble }
@@ -229,6 +260,16 @@ func (c *client) Record(ctx context.Context) (desired.Record, error) {
 	return r, err
 }
 
+func (c *client) Drain(ctx context.Context, n string) error {
+	return c.control.Drain(ctx, strategy.Node(n))
+}
+
+func (c *client) ForgetDrain(ctx context.Context, n string) error {
+	return c.control.ForgetDrain(ctx, strategy.Node(n))
+}
+
+func (c *client) Servers(ctx context.Context) ([]Server, error) { return c.cfg.Servers(ctx) }
+
 // countTimeout is how long nodes have to count. Each takes at most two seconds, and may be busy.
 const countTimeout = 5 * time.Second
 
@@ -236,7 +277,8 @@ const countTimeout = 5 * time.Second
 func (c *client) BlockedAll(ctx context.Context, rules []string) (*inspect.BlockedAll, error) {
 	ctx, cancel := context.WithTimeout(ctx, countTimeout)
 	defer cancel()
-	counts, err := c.control.CountBlocked(ctx, c.cfg.Bus, c.cfg.Crawl, rules)
+	query := nodequery.Query{Rules: rules}
+	counts, err := c.control.QueryAll(ctx, c.cfg.Bus, c.cfg.Crawl, query.Encode())
 	if err != nil {
 		return nil, err
 	}
@@ -245,6 +287,22 @@ func (c *client) BlockedAll(ctx context.Context, rules []string) (*inspect.Block
 		all.AddNode(n.Name(), count)
 	}
 	return all, nil
+}
+
+// Search has all members search their indexes.
+func (c *client) Search(ctx context.Context, s nodequery.Search) (*nodequery.Found, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.Timeout+countTimeout)
+	defer cancel()
+	query := nodequery.Query{Search: &s}
+	answers, err := c.control.QueryAll(ctx, c.cfg.Bus, c.cfg.Crawl, query.Encode())
+	if err != nil {
+		return nil, err
+	}
+	found := &nodequery.Found{}
+	for n, answer := range answers {
+		found.Add(n.Name(), answer)
+	}
+	return found, nil
 }
 
 // A registrySnapshot is the read-only content of a registry at one time.

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,7 +12,10 @@ import (
 	"kumo/internal/app/job"
 	"kumo/internal/app/meshnode/control"
 	"kumo/internal/app/node"
+	"kumo/internal/app/nodequery"
+	"kumo/internal/base/advice"
 	"kumo/internal/base/settings"
+	"kumo/internal/base/stats"
 	"kumo/internal/cluster/bus"
 	"kumo/internal/cluster/chronicle"
 	"kumo/internal/cluster/desired"
@@ -55,7 +59,7 @@ func (c *meshClient) Close() error {
 	return c.close()
 }
 
-func (c *meshClient) Strategy(context.Context) (string, error) { return mesh, nil }
+func (c *meshClient) Strategy(context.Context) (Strategy, error) { return Strategy{Name: mesh}, nil }
 
 const mesh = "mesh"
 
@@ -68,6 +72,21 @@ func (c *meshClient) Model(context.Context, string, time.Duration) (*inspect.Mod
 	return nil, nil, noModelError(mesh)
 }
 
+// errNoDrain is returned for a mesh crawl, whose nodes have no common registry.
+var errNoDrain = advice.With(errors.New("a mesh crawl has no registry for such a request"),
+	"send SIGTERM to the node's process: it hands over its hosts and leaves")
+
+// Drain is not supported.
+func (c *meshClient) Drain(context.Context, string) error { return errNoDrain }
+
+// ForgetDrain is not supported.
+func (c *meshClient) ForgetDrain(context.Context, string) error { return errNoDrain }
+
+// Servers is not supported.
+func (c *meshClient) Servers(context.Context) ([]Server, error) {
+	return nil, errors.New("a mesh crawl has no servers")
+}
+
 func (c *meshClient) Record(ctx context.Context) (desired.Record, error) {
 	a, err := c.control.Do(ctx, control.Request{Do: control.Read})
 	if err != nil {
@@ -76,12 +95,33 @@ func (c *meshClient) Record(ctx context.Context) (desired.Record, error) {
 	return a.Record, nil
 }
 
+// Results returns one report of all nodes, merged over the tree of their IDs.
+func (c *meshClient) Results(ctx context.Context, crawl string) (*stats.Report, error) {
+	a, err := c.control.Do(ctx, control.Request{Do: control.Results})
+	if err != nil {
+		return nil, err
+	}
+	all := new(stats.Report)
+	if err := json.Unmarshal(a.Results, all); err != nil {
+		return nil, fmt.Errorf("read the report of all nodes: %w", err)
+	}
+	if a.Missing > 0 {
+		return nil, fmt.Errorf("gather the nodes' reports: %s of the key space did not answer: try again in some seconds",
+			stats.Count(int64(a.Missing), "parts"))
+	}
+	if all.Crawl, all.Ended = crawl, string(a.Record.State); a.Record.Why != "" {
+		all.Ended += " (" + a.Record.Why + ")"
+	}
+	return all, nil
+}
+
 func (c *meshClient) Start(ctx context.Context, all []settings.Setting, typed []string, files ...*seeds.File) error {
 	record := settings.Map(all)
-	for _, order := range record[job.OrderKey] {
-		if err := job.CheckMeshOrder(order); err != nil {
-			return err
-		}
+	if err := job.CheckMeshSettings(record); err != nil {
+		return err
+	}
+	if err := job.CheckMeshSinks(record[job.SinkKey]); err != nil {
+		return err
 	}
 	some, err := c.addSeeds(ctx, true, typed, files)
 	if err != nil {
@@ -144,7 +184,11 @@ func (c *meshClient) Tune(ctx context.Context, f func(desired.Record) ([]setting
 		if err != nil {
 			return err
 		}
-		_, err = c.control.Do(ctx, control.Request{Do: control.Tune, Settings: settings.Map(all), Version: a.Version})
+		changed := settings.Map(all)
+		if err := job.CheckMeshSettings(changed); err != nil {
+			return err
+		}
+		_, err = c.control.Do(ctx, control.Request{Do: control.Tune, Settings: changed, Version: a.Version})
 		if !errors.Is(err, control.ErrStale) {
 			return err
 		}
@@ -188,6 +232,7 @@ func (c *meshClient) Cluster(ctx context.Context, crawl string) (*inspect.Cluste
 	}
 	all.Events = toEvents(chronicle.Merge(met...))
 	sortNodes(all.Nodes)
+	all.Measure()
 	return all, nil
 }
 
@@ -199,8 +244,8 @@ func reported(r *control.Report, now time.Time) inspect.Node {
 		Age: roundTenth(now.Sub(r.Clock).Seconds()),
 		Load: inspect.Load{Pages: r.Pages, Rate: roundTenth(r.Rate), Hosts: r.Hosts, Waiting: r.Waiting, Known: r.Known,
 			Outbox: r.Outbox, InFlight: r.InFlight, MessageBytes: r.MessageBytes},
-		Peering: &inspect.Peering{ID: overlay.IDOf(r.Node).String(), Peers: r.Peers, Level: r.Level, Delegated: r.Delegated,
-			Guests: r.Guests, Alone: roundTenth(r.Alone)}}
+		Peering: &inspect.Peering{ID: overlay.IDOf(r.Node).String(), Peers: r.Peers, Backlog: roundTenth(r.Backlog),
+			Level: r.Level, Delegated: r.Delegated, Guests: r.Guests, Alone: roundTenth(r.Alone)}}
 	switch {
 	case r.State == desired.Waiting || r.State == desired.Stopping:
 		n.Is = inspect.NodeWaiting
@@ -263,17 +308,40 @@ func ownedAt(l *control.Location) *inspect.Owned {
 func (c *meshClient) BlockedAll(ctx context.Context, rules []string) (*inspect.BlockedAll, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*countTimeout) // reports are gathered first
 	defer cancel()
-	a, err := c.control.Do(ctx, control.Request{Do: control.CountBlocked, Rules: rules})
+	query := nodequery.Query{Rules: rules}
+	a, err := c.control.Do(ctx, control.Request{Do: control.QueryAll, Query: query.Encode()})
 	if err != nil {
 		return nil, err
 	}
 	all := inspect.NewBlockedAll()
-	if a.Counts == nil {
+	if a.Answers == nil {
 		return all, nil
 	}
-	for _, n := range a.Counts.Nodes {
-		all.AddNode(strategy.Node(n.Node).Name(), n.Count)
+	for _, n := range a.Answers.Nodes {
+		all.AddNode(strategy.Node(n.Node).Name(), n.Answer)
 	}
-	all.Unasked = a.Counts.Unasked
+	all.Unasked = a.Answers.Unasked
 	return all, nil
+}
+
+// Search has the listed nodes search their indexes.
+func (c *meshClient) Search(ctx context.Context, s nodequery.Search) (*nodequery.Found, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.Timeout+2*countTimeout)
+	defer cancel()
+	query := nodequery.Query{Search: &s}
+	a, err := c.control.Do(ctx, control.Request{Do: control.QueryAll, Query: query.Encode()})
+	if err != nil {
+		return nil, err
+	}
+	found := &nodequery.Found{}
+	if a.Answers == nil {
+		return found, nil
+	}
+	for _, n := range a.Answers.Nodes {
+		found.Add(strategy.Node(n.Node).Name(), n.Answer)
+	}
+	if n := a.Answers.Unasked; n > 0 {
+		found.Missing = append(found.Missing, stats.Count(int64(n), "nodes")+" could not be asked")
+	}
+	return found, nil
 }

@@ -20,15 +20,21 @@ import (
 // Balance is the name of the strategy that learns fetch times.
 const Balance = "balance"
 
-func (c *client) Strategy(ctx context.Context) (string, error) {
+// A Strategy describes how the nodes share hosts.
+type Strategy struct {
+	Name       string // such as "shard"
+	HashesURLs bool   // the URLs of a host belong to different nodes
+}
+
+func (c *client) Strategy(ctx context.Context) (none Strategy, err error) {
 	e, err := c.control.Registry.Get(ctx, quorum.TableKey)
 	if err != nil {
-		return "", err
+		return none, err
 	}
 	if e.Value != nil {
 		t, err := quorum.ParseTable(e.Value)
 		if err != nil {
-			return "", err
+			return none, err
 		}
 		return c.strategyOf(t.Layout)
 	}
@@ -38,15 +44,15 @@ func (c *client) Strategy(ctx context.Context) (string, error) {
 			return c.strategyOf(layout)
 		}
 	}
-	return "", err
+	return none, err
 }
 
-func (c *client) strategyOf(layout string) (string, error) {
+func (c *client) strategyOf(layout string) (Strategy, error) {
 	p, err := c.cfg.Placement(layout)
 	if err != nil {
-		return "", err
+		return Strategy{}, err
 	}
-	return p.Strategy, nil
+	return Strategy{Name: p.Strategy, HashesURLs: p.HashesURLs}, nil
 }
 
 // MaxSamples is the number of samples that a crawl retains, the newest ones.

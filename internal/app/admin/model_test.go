@@ -91,8 +91,8 @@ func TestStrategyIsKnownBeforeTheStart(t *testing.T) {
 	defer control.Close()
 	is := func(want string) {
 		t.Helper()
-		if got, err := control.Strategy(t.Context()); got != want || err != nil {
-			t.Errorf("%q (%v), want %q", got, err, want)
+		if got, err := control.Strategy(t.Context()); got.Name != want || err != nil {
+			t.Errorf("%q (%v), want %q", got.Name, err, want)
 		}
 	}
 	put := func(key string, value []byte) {

@@ -29,7 +29,8 @@ type HostQuery struct {
 
 // A Placement determines the owners of hosts, by a hash or by a table.
 type Placement struct {
-	Strategy string // the strategy's name
+	Strategy   string // the strategy's name
+	HashesURLs bool   // the strategy hashes URLs instead of hosts
 	// Owner computes the owner of a host by a hash; nil if a table determines it.
 	Owner func(members []strategy.Member, host string) strategy.Node
 	// Table builds the table of hosts from the entries of a log and calls each with its hosts. read calls apply with

@@ -27,7 +27,8 @@ func (c *client) Cluster(ctx context.Context, crawl string) (*inspect.Cluster, e
 		return nil, err
 	}
 	all := clusterOf(crawl, r, nodes, time.Now())
-	all.Strategy, _ = c.Strategy(ctx) // unknown for a newer kumo
+	s, _ := c.Strategy(ctx) // unknown for a newer kumo
+	all.Strategy = s.Name
 	if c.cfg.Trouble != nil {
 		all.Trouble = c.cfg.Trouble.Error()
 	}
@@ -49,6 +50,7 @@ func (c *client) Cluster(ctx context.Context, crawl string) (*inspect.Cluster, e
 	}
 	all.Events = toEvents(told.Events)
 	sortNodes(all.Nodes)
+	all.Measure()
 	return all, nil
 }
 
@@ -179,6 +181,7 @@ func nodeOf(s *node.Status, now time.Time) inspect.Node {
 		Clock:     s.Clock,
 		Version:   s.Version,
 		Address:   s.Address,
+		Server:    s.Server,
 		Epoch:     s.Report.Epoch,
 		Idle:      s.Idle,
 		Slips:     s.Slips,
@@ -193,7 +196,9 @@ func nodeOf(s *node.Status, now time.Time) inspect.Node {
 		StallWhy:  s.StallWhy,
 		StallDo:   s.StallDo,
 		Uploads:   s.Uploads,
-		Load: inspect.Load{Pages: s.Pages, Rate: roundTenth(s.Rate), Hosts: s.Hosts, Waiting: s.Waiting, Known: s.Known,
+		Sinks:     s.Sinks,
+		Load: inspect.Load{Pages: s.Pages, Rate: roundTenth(s.Rate), ByteRate: roundTenth(s.ByteRate),
+			Duplicates: s.Duplicates, Hosts: s.Hosts, Waiting: s.Waiting, Known: s.Known,
 			Outbox: s.Outbox, InFlight: s.InFlight, Lag: s.Lag, MessageBytes: s.MessageBytes, ShippedBytes: s.ShippedBytes,
 			RegistryBytes: s.RegistryBytes},
 	}
@@ -201,8 +206,10 @@ func nodeOf(s *node.Status, now time.Time) inspect.Node {
 		n.Age = roundTenth(now.Sub(s.Clock).Seconds())
 	}
 	if f := s.Facts; f != nil {
-		n.Facts = &inspect.Facts{Leads: f.Leads && n.Is == inspect.NodeMember, TimeoutMS: f.TimeoutMS, Owned: f.Owned,
-			Parked: f.Parked, Unsettled: f.Unsettled, Quota: (*inspect.Quota)(f.Quota)}
+		n.Facts = &inspect.Facts{Leads: f.Leads && n.Is == inspect.NodeMember,
+			TimeoutMS: f.TimeoutMS, LeastMS: f.LeastMS, MostMS: f.MostMS,
+			Requests: f.Requests, PerSecond: roundTenth(f.PerSecond),
+			Owned: f.Owned, Parked: f.Parked, Unsettled: f.Unsettled, Quota: (*inspect.Quota)(f.Quota)}
 	}
 	n.Machine = (*inspect.Machine)(s.Machine)
 	return n

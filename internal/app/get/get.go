@@ -36,37 +36,16 @@ func (c Client) URL(ctx context.Context, typed string) ([]*page.Response, error)
 	if err != nil {
 		return nil, err
 	}
-	c.Fetch.UserAgent = cmp.Or(c.Fetch.UserAgent, job.UserAgent(""))
-	if c.Fetch.Jar == nil && !c.NoCookies {
-		cfg := cookies.Config{}
-		if c.Logins != nil {
-			cfg.Private = c.Logins.Private
-		}
-		c.Fetch.Jar = cookies.NewJar(cfg)
-	}
-	client, err := fetch.New(c.Fetch)
+	s, err := c.Begin(ctx, u)
 	if err != nil {
-		return nil, advice.Usage("%w", err)
+		return nil, err
 	}
-	defer client.Close()
-	client.Allow(u.Host())
-	if c.Logins != nil {
-		sessions, err := login.New(c.Logins, client, c.Fetch.Jar)
-		if err == nil {
-			err = sessions.LogInAll(ctx)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
+	defer s.Close()
 	var answers []*page.Response
 	for {
-		resp := new(page.Response)
-		if err := client.Get(ctx, fetch.Request{URL: u.String()}, resp); err != nil {
+		resp, err := s.Get(ctx, fetch.Request{URL: u.String()})
+		if err != nil {
 			return answers, err
-		}
-		if err := fetch.Decode(resp, maxDecoded); err != nil {
-			resp.Malformed = err.Error()
 		}
 		answers = append(answers, resp)
 		to, ok := redirectTarget(u, resp)
@@ -79,6 +58,53 @@ func (c Client) URL(ctx context.Context, typed string) ([]*page.Response, error)
 		u = to
 	}
 }
+
+// A Session fetches URLs with the same cookies and connections. It is safe for concurrent use.
+type Session struct{ client *fetch.Client }
+
+// Begin logs in, if that is configured, and returns a session, which the caller must close. The host of the URL may be
+// private.
+func (c Client) Begin(ctx context.Context, u weburl.URL) (s *Session, err error) {
+	c.Fetch.UserAgent = cmp.Or(c.Fetch.UserAgent, job.UserAgent(""))
+	if c.Fetch.Jar == nil && !c.NoCookies {
+		cfg := cookies.Config{}
+		if c.Logins != nil {
+			cfg.Private = c.Logins.Private
+		}
+		c.Fetch.Jar = cookies.NewJar(cfg)
+	}
+	client, err := fetch.New(c.Fetch)
+	if err != nil {
+		return nil, advice.Usage("%w", err)
+	}
+	client.Allow(u.Host())
+	if c.Logins != nil {
+		sessions, err := login.New(c.Logins, client, c.Fetch.Jar)
+		if err == nil {
+			err = sessions.LogInAll(ctx)
+		}
+		if err != nil {
+			client.Close()
+			return nil, err
+		}
+	}
+	return &Session{client}, nil
+}
+
+// Get fetches a URL, without following redirects. The response has a decoded body.
+func (s *Session) Get(ctx context.Context, r fetch.Request) (*page.Response, error) {
+	resp := new(page.Response)
+	if err := s.client.Get(ctx, r, resp); err != nil {
+		return nil, err
+	}
+	if err := fetch.Decode(resp, maxDecoded); err != nil {
+		resp.Malformed = err.Error()
+	}
+	return resp, nil
+}
+
+// Close ends the session.
+func (s *Session) Close() { s.client.Close() }
 
 // ErrRedirects means that a URL redirects too often.
 var ErrRedirects = errors.New("too many redirects")

@@ -21,8 +21,9 @@ type Cluster struct {
 	Control string    `json:"control,omitempty"` // the node that is the control unit, if the strategy has one
 	// Over all nodes. The pages include those of departed nodes, and never decrease.
 	Totals   Load                `json:"totals"`
-	Gone     Gone                `json:"gone"`  // work of departed nodes
-	Nodes    []Node              `json:"nodes"` // by name
+	Measures *Measures           `json:"measures,omitempty"` // nil: no node fetches
+	Gone     Gone                `json:"gone"`               // work of departed nodes
+	Nodes    []Node              `json:"nodes"`              // by name
 	Settings map[string][]string `json:"settings,omitempty"`
 	Strategy string              `json:"strategy,omitempty"` // how hosts are assigned; empty if no node has reported it
 	Gathered *Gathered           `json:"gathered,omitempty"` // only for a mesh crawl
@@ -90,10 +91,11 @@ type Node struct {
 	Clock   time.Time `json:"clock,omitzero"`
 	Version string    `json:"version,omitempty"`
 	Address string    `json:"address,omitempty"`
-	Epoch   uint64    `json:"epoch"`       // that the node knows
-	Idle    bool      `json:"idle"`        // nothing to fetch
-	Slips   int64     `json:"slips"`       // requests that outlived the lease, since the node's start
-	Moved   int64     `json:"hosts_moved"` // hosts received from other nodes, since the node's start
+	Server  string    `json:"server,omitempty"` // address of its server; empty if it runs none
+	Epoch   uint64    `json:"epoch"`            // that the node knows
+	Idle    bool      `json:"idle"`             // nothing to fetch
+	Slips   int64     `json:"slips"`            // requests that outlived the lease, since the node's start
+	Moved   int64     `json:"hosts_moved"`      // hosts received from other nodes, since the node's start
 
 	// Seconds for which the node has reached no host on the web; it then fetches nothing.
 	CutOff    float64 `json:"cut_off,omitempty"`
@@ -110,6 +112,7 @@ type Node struct {
 	StallDo   string  `json:"stall_do,omitempty"`
 
 	Uploads *stats.Uploads `json:"uploads,omitempty"` // of its record files to a storage location, if it has one
+	Sinks   []stats.Sink   `json:"sinks,omitempty"`   // servers that its process sends records to
 
 	Load
 	*Facts            // for strategies with a control unit
@@ -119,22 +122,28 @@ type Node struct {
 
 // Peering is the part of a report that is specific to a mesh crawl.
 type Peering struct {
-	ID        string `json:"id"`        // its position in the ID space, in hexadecimal
-	Peers     int    `json:"peers"`     // connected nodes
-	Level     int    `json:"level"`     // load relative to others, in blocks of URLs; positive: too high
-	Delegated int    `json:"delegated"` // its own hosts that other nodes fetch
-	Guests    int    `json:"guests"`    // hosts of others that it fetches
+	ID    string `json:"id"`    // its position in the ID space, in hexadecimal
+	Peers int    `json:"peers"` // connected nodes
+	// Seconds for which its pending URLs use its whole rate: what its hosts' delays leave for later does not count.
+	Backlog   float64 `json:"backlog"`
+	Level     int     `json:"level"`     // with blocks of URLs: load relative to others; positive: too high
+	Delegated int     `json:"delegated"` // its own hosts that other nodes fetch
+	Guests    int     `json:"guests"`    // hosts of others that it fetches
 	// Seconds since it lost contact with all other nodes.
 	Alone float64 `json:"alone,omitempty"`
 }
 
 // Facts is the part of a report that is specific to strategies with a control unit.
 type Facts struct {
-	Leads     bool    `json:"leads"`      // it is the control unit
-	TimeoutMS float64 `json:"timeout_ms"` // for a first connection to a host
-	Owned     int     `json:"owned"`      // hosts
-	Parked    int     `json:"parked"`     // of these, hosts that the node is not known to reach
-	Unsettled int     `json:"unsettled"`  // hosts whose owner is not known yet, or that the node is probing
+	Leads     bool    `json:"leads"`          // it is the control unit
+	TimeoutMS float64 `json:"timeout_ms"`     // for a first connection to a host
+	Owned     int     `json:"owned"`          // hosts
+	Parked    int     `json:"parked"`         // of these, hosts that the node is not known to reach
+	Unsettled int     `json:"unsettled"`      // hosts whose owner is not known yet, or that the node is probing
+	LeastMS   float64 `json:"timeout_min_ms"` // bounds of TimeoutMS
+	MostMS    float64 `json:"timeout_max_ms"`
+	Requests  int64   `json:"host_requests"`     // handled as the control unit: requests about hosts, and answers
+	PerSecond float64 `json:"host_request_rate"` // Requests per second, recently
 	Quota     *Quota  `json:"quota,omitempty"`
 }
 
@@ -167,12 +176,18 @@ type Load struct {
 	MessageBytes  int64 `json:"message_bytes"`
 	ShippedBytes  int64 `json:"shipped_bytes"`
 	RegistryBytes int64 `json:"registry_bytes"`
+
+	ByteRate float64 `json:"byte_rate"` // bytes received from servers per second, over the last seconds
+	// Pages that two nodes have fetched, as found when a host moved from one to the other; since the processes started.
+	Duplicates int64 `json:"duplicates"`
 }
 
 // Add adds another load.
 func (l *Load) Add(o Load) {
 	l.Pages += o.Pages
 	l.Rate += o.Rate
+	l.ByteRate += o.ByteRate
+	l.Duplicates += o.Duplicates
 	l.Hosts += o.Hosts
 	l.Waiting += o.Waiting
 	l.Known += o.Known

@@ -101,6 +101,11 @@ func (c *Cluster) Notes() (all []string) {
 		if n.Uploads != nil && n.Uploads.State.MissingHint() != "" && n.Is != NodeDead {
 			say("%s: place: %s", n.Name, n.Uploads.State.MissingHint())
 		}
+		for i := range n.Sinks {
+			if s := &n.Sinks[i]; s.Why != "" && n.Is != NodeDead {
+				say("%s: sink %s: %s", n.Name, s.Sink, s.Summary())
+			}
+		}
 		if n.Peering != nil && n.Alone > 0 {
 			say("%s lost contact with all other nodes %.0f s ago and continues alone until one answers", n.Name, n.Alone)
 		}

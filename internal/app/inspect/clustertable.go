@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"kumo/internal/base/stats"
@@ -33,7 +34,9 @@ func (c *Cluster) Columns() []Column {
 		loadColumn("in flight", 6, func(l *Load) string { return fmt.Sprint(l.InFlight) }),
 	}
 	if c.Gathered != nil {
-		return append(all, peeringColumn("level", 2, func(p *Peering) int { return p.Level }),
+		return append(all, optionalColumn("backlog", 2, func(n *Node) *Peering { return n.Peering }, func(p *Peering) string {
+			return fmt.Sprintf("%.0f s", p.Backlog)
+		}),
 			peeringColumn("guests", 8, func(p *Peering) int { return p.Guests }),
 			peeringColumn("peers", 5, func(p *Peering) int { return p.Peers }), Column{"heard", lastHeard, nil, 4})
 	}
@@ -56,10 +59,25 @@ func (c *Cluster) Columns() []Column {
 		all = append(all, factColumn("owned", 2, func(f *Facts) int { return f.Owned }),
 			factColumn("parked", 5, func(f *Facts) int { return f.Parked }),
 			optionalColumn("timeout", 10, func(n *Node) *Facts { return n.Facts }, func(f *Facts) string {
-				return time.Duration(f.TimeoutMS * float64(time.Millisecond)).Round(time.Millisecond).String()
+				return milliseconds(f.TimeoutMS)
 			}))
+		if slices.ContainsFunc(c.Nodes, hasBounds) {
+			all = append(all, optionalColumn("bounds", 11, func(n *Node) *Facts { return n.Facts }, func(f *Facts) string {
+				if f.MostMS == 0 { // a node of an earlier version
+					return "-"
+				}
+				return milliseconds(f.LeastMS) + "-" + milliseconds(f.MostMS)
+			}))
+		}
 	}
 	return append(all, Column{"heard", lastHeard, nil, 4})
+}
+
+// hasBounds reports whether a node's timeout has bounds.
+func hasBounds(n Node) bool { return n.Facts != nil && n.MostMS > 0 }
+
+func milliseconds(n float64) string {
+	return time.Duration(n * float64(time.Millisecond)).Round(time.Millisecond).String()
 }
 
 // factColumn returns a column of Facts. It is empty for dead nodes, whose facts no longer hold.

@@ -37,6 +37,9 @@ type Explanation struct {
 	// Visits of pages with unread links; the URL may be one of them.
 	LinksCut int64 `json:"links_cut,omitempty"`
 
+	// Visits of pages that show nothing without script; they may link to the URL.
+	NeedsScript int64 `json:"needs_script,omitempty"`
+
 	// settings that override those of the crawl, with their source
 	Overrides []policy.Applied `json:"overrides,omitempty"`
 
@@ -104,6 +107,8 @@ type Page struct {
 	Final    string    `json:"final,omitempty"`     // target of the redirect
 	Revisit  string    `json:"revisit,omitempty"`   // URL of the record with the same payload
 	LinksCut string    `json:"links_cut,omitempty"` // the limit that left links unread: memory, entries, length
+	// Why the page shows nothing without script: root, noscript, empty, redirect.
+	NeedsScript string `json:"needs_script,omitempty"`
 	// Result of a visit after the first: changed, unchanged, gone, trouble.
 	Recrawl string `json:"recrawl,omitempty"`
 	From    string `json:"from,omitempty"`
@@ -137,7 +142,7 @@ type Skip struct {
 func (x *Explanation) SetOutcome() {
 	x.Fate = x.outcome()
 	if x.Fate != Unknown {
-		x.LinksCut = 0
+		x.LinksCut, x.NeedsScript = 0, 0
 	}
 	named := true // a URL without a linking page is a seed
 	switch {

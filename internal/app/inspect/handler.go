@@ -110,7 +110,7 @@ func answer[T any](w http.ResponseWriter, r *http.Request, values iter.Seq2[T, e
 	last := line[T]{End: true}
 	n := 0
 	for v, err := range values {
-		if err == nil {
+		if err == nil && n > 0 { // a single value, such as that of the command that ends the crawl, is complete
 			err = r.Context().Err()
 		}
 		if err != nil {

@@ -265,8 +265,34 @@ func TestFilesThatSayNothing(t *testing.T) {
 	}
 }
 
-// A crawl may end during a response. The client notices that the response is incomplete, and the crawl does not wait
-// for slow readers.
+// A stopper is a crawl that ends while it answers the request to stop it.
+type stopper struct {
+	fake
+	server *Server
+	ended  chan error
+}
+
+func (s *stopper) Stop(ctx context.Context) error {
+	go func() { s.ended <- s.server.Close() }()
+	<-ctx.Done() // the server is closing
+	return nil
+}
+
+// The request that ends a crawl is answered.
+func TestStopIsAnswered(t *testing.T) {
+	src := &stopper{ended: make(chan error, 1)}
+	s, file := openServer(t, src)
+	src.server = s
+	if err := dial(t, file).Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := <-src.ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// A crawl may end during a response. The client notices that the response is incomplete, and the crawl waits for a slow
+// reader for a moment only.
 func TestTheCrawlEndsWhileItIsAsked(t *testing.T) {
 	s, file := openServer(t, fake{failAt: -1})
 	c := dial(t, file)

@@ -86,7 +86,7 @@ func (l *Live) Wait() { l.pending.Wait() }
 
 func explanationOf(e *crawl.Explanation) *Explanation {
 	x := &Explanation{URL: e.URL.String(), Scope: Scope{In: e.InScope, Rule: e.Rule, Why: e.Why}, GivenUp: e.GivenUp,
-		Claiming: e.Claiming, Elsewhere: e.Elsewhere, Overrides: e.Overrides, LinksCut: e.LinksCut}
+		Claiming: e.Claiming, Elsewhere: e.Elsewhere, Overrides: e.Overrides, LinksCut: e.LinksCut, NeedsScript: e.NeedsScript}
 	if e.Entry != nil && e.State != seen.Unknown {
 		x.Known = new(knownOf(e.Entry))
 	}

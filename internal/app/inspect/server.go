@@ -96,11 +96,19 @@ func (s *Server) Serve() error {
 	return nil
 }
 
-// Close removes the file and aborts running requests. When it returns, no more calls of the source are in progress.
+// closeTimeout is the time for answers to running requests when a server closes.
+const closeTimeout = time.Second
+
+// Close removes the file, cancels running requests, and waits for their answers for a second: the request that stops the
+// crawl is one of them. When it returns, no more calls of the source are in progress.
 func (s *Server) Close() error {
 	err := RemoveEndpoint(s.file)
 	s.stop()
-	err = errors.Join(err, s.server.Close())
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	if s.server.Shutdown(ctx) != nil { // a client that does not read
+		err = errors.Join(err, s.server.Close())
+	}
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -39,6 +38,8 @@ type Job struct {
 	Dir   string      // the crawl's folder; "": nothing is stored on disk
 	Seeds []string    // URLs; without a scheme, https:// is assumed
 	File  *seeds.File // more seeds, or nil; the caller closes it
+
+	Share int // weight among the crawls of a node; 0: 1
 
 	Scope       weburl.Mode
 	ScriptPaths bool   // treat strings in scripts that look like paths as links
@@ -90,6 +91,8 @@ type Job struct {
 // Fields extracts records from pages by rules, for fields.jsonl. The caller supplies the implementation.
 type Fields struct {
 	Read func(*page.Response, *page.Page) ([]page.Fields, error)
+	// Rules returns the rules that apply to a URL.
+	Rules func(url string) []page.FieldRule
 	// Called before the run with the counts of earlier runs.
 	Restore func([]stats.FieldCounts)
 	Counts  func() []stats.FieldCounts
@@ -141,6 +144,11 @@ func (j *Job) FetchConfig() fetch.Config {
 	return cfg
 }
 
+// ShareKey is the setting with the crawl's weight among the crawls of a node.
+const ShareKey = "share"
+
+const maxShare = 1000
+
 // Normalize fills in derived fields and validates the job. It is called when a crawl is opened, or to show the
 // effective job.
 func (j *Job) Normalize() ([]weburl.URL, error) {
@@ -150,6 +158,9 @@ func (j *Job) Normalize() ([]weburl.URL, error) {
 	}
 	if j.Name == "" {
 		j.Name = j.defaultName(seeds)
+	}
+	if j.Share < 0 || j.Share > maxShare {
+		return nil, advice.Usage("--share is %d: give a weight from 1 to %d", j.Share, maxShare)
 	}
 	if j.Warn == nil {
 		j.Warn = func(error) {}
@@ -248,15 +259,6 @@ func NoSeedsError(dir string) error {
 	return fmt.Errorf("there is no crawl in %s, and %w", dir, ErrNoSeeds)
 }
 
-// LimitKey is the setting that limits the pages of all nodes together.
-const LimitKey = "limit"
-
-// LimitOf returns the page limit in the settings; 0: none.
-func LimitOf(all map[string][]string) int64 {
-	n, _ := strconv.ParseInt(strings.Join(all[LimitKey], ""), 10, 64)
-	return n
-}
-
 // BlockKey is the setting with the block rules.
 const BlockKey = "block"
 
@@ -298,9 +300,24 @@ const (
 	ReleaseTrapKey = "release-trap"
 )
 
+// NearDuplicatesKey is the setting that records which page each page nearly equals.
+const NearDuplicatesKey = "near-duplicates"
+
 // FieldsKey is the setting that names the rules for records. The rules may be replaced, for pages fetched afterwards,
 // but not removed.
 const FieldsKey = "fields"
+
+// SinkKey is the key of the setting with the sinks' URLs.
+const SinkKey = "sink"
+
+// CheckMeshSinks returns an error if a crawl with strategy mesh has sinks.
+func CheckMeshSinks(urls []string) error {
+	if len(urls) == 0 {
+		return nil
+	}
+	return advice.With(advice.Usage("sinks cannot be used in a mesh crawl: when a node is lost, no other node knows "+
+		"which of its records a sink has"), "use the strategy shard, hub or balance, or export each node's folder after the crawl")
+}
 
 // Bound converts a user's limit (0: none) to that of a crawl's Config (negative: none).
 func Bound(n int64) int64 {

@@ -31,13 +31,28 @@ func (j *Job) ByLinks() bool { return byLinks(j.Order) }
 
 func byLinks(order string) bool { return slices.Contains([]string{PageRank, OPIC, InDegree}, order) }
 
+// CheckMesh returns an error if a setting is not available in a mesh crawl.
+func (j *Job) CheckMesh() error {
+	return CheckMeshOrder(j.Order)
+}
+
+// CheckMeshSettings is CheckMesh for settings as they are stored.
+func CheckMeshSettings(all map[string][]string) error {
+	for _, order := range all[OrderKey] {
+		if err := CheckMeshOrder(order); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // CheckMeshOrder returns an error if the order is not available in a mesh crawl.
 func CheckMeshOrder(order string) error {
 	if !byLinks(order) {
 		return nil
 	}
 	return advice.Usage("--order %s needs all links to a URL, which are spread over the nodes in a mesh crawl: "+
-		"use %s, %s or %s", order, ByDepth, Breadth, Random)
+		"use %s, %s or %s, or the strategy shard, hub or balance", order, ByDepth, Breadth, Random)
 }
 
 const (

@@ -195,12 +195,14 @@ type Text struct {
 const textBytes = 1 << 20 // maximum size of a returned text
 
 // TextOf returns the text of a response: the main text of HTML, other text verbatim, and none for other types.
-func TextOf(resp *page.Response) (*Text, error) { return textOf(resp, maintext.Extract) }
+func TextOf(resp *page.Response) (*Text, error) {
+	return textOf(resp, func(body []byte, url, _ string) (maintext.Text, error) { return maintext.Extract(body, url) })
+}
 
 // MarkdownOf is TextOf with the main text of HTML in Markdown.
 func MarkdownOf(resp *page.Response) (*Text, error) { return textOf(resp, maintext.ExtractMarkdown) }
 
-func textOf(resp *page.Response, extract func(body []byte, url string) (maintext.Text, error)) (*Text, error) {
+func textOf(resp *page.Response, extract func(body []byte, url, charset string) (maintext.Text, error)) (*Text, error) {
 	pg, err := read(resp, parse.Config{Language: true})
 	if err != nil {
 		return nil, err
@@ -210,7 +212,8 @@ func textOf(resp *page.Response, extract func(body []byte, url string) (maintext
 	switch {
 	case parse.IsHTML(kind):
 		// after a limit, the text so far is returned
-		m, _ := extract(parse.UTF8(resp.Body, cmp.Or(pg.Charset, "utf-8")), resp.URL)
+		charset := cmp.Or(pg.Charset, "utf-8")
+		m, _ := extract(parse.UTF8(resp.Body, charset), resp.URL, charset)
 		t.Headline, t.Author, t.Published, t.Text, t.Main = m.Headline, m.Author, m.Published, m.Text, true
 	case pg.Charset != "" || IsText(kind):
 		t.Text = string(parse.UTF8(resp.Body, cmp.Or(pg.Charset, "utf-8")))

@@ -26,7 +26,7 @@ type pendingRequest struct {
 }
 
 // replyKind maps a kind of request to the kind of its reply.
-var replyKind = map[byte]byte{kindKnownRequest: kindKnownReply, kindCountRequest: kindCountReply}
+var replyKind = map[byte]byte{kindKnownRequest: kindKnownReply, kindQueryRequest: kindQueryReply}
 
 func newRequester(msgs *messages) *requester {
 	return &requester{msgs: msgs, pending: map[uint64]pendingRequest{}}

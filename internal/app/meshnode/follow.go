@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -17,7 +18,6 @@ import (
 	"kumo/internal/base/weburl"
 	"kumo/internal/cluster/desired"
 	"kumo/internal/cluster/member/mesh"
-	"kumo/internal/content/policy"
 )
 
 // ErrStopped means that the crawl was stopped. It also is policy.ErrLimit if the limit was the reason.
@@ -36,7 +36,7 @@ const (
 	seedLanes      = 8                      // chunks that are admitted concurrently, to share the engine's commits
 	scopeSeedDelay = 200 * time.Millisecond // to collect new scope seeds before sharing them
 	maxScopeSeeds  = 1000                   // per chunk
-	limitInterval  = 3 * time.Second        // between checks of the page limit
+	limitInterval  = 3 * time.Second        // between checks of the limits of bytes and time
 	endDelay       = 3 * time.Second        // so that other nodes learn of the end through this node
 )
 
@@ -56,15 +56,22 @@ type recordWatcher struct {
 	received      atomic.Int64 // chunks and scope seeds passed to the engine
 	dirty         bool         // update must run
 	ran           bool         // this process has seen the crawl running
+	resultsShared time.Time    // when all nodes last got the report of all
 	endTimer      *time.Timer  // ends the node
+	started       time.Time    // identifies the start of the run that runBegan belongs to
+	runBegan      time.Time    // when this process saw the crawl running
 	limitChecked  time.Time    // time of the last check
-	countingPages bool         // a count of pages is in progress
+	counting      bool         // a count of bytes is in progress
+	pageLimit     int64        // that the peer knows; negative: it has not been told
 
 	sharedScopeSeeds *weburl.Set // known to other nodes
 
 	mu            sync.Mutex // guards below
 	newScopeSeeds []string   // found by the engine, not shared yet
 	newSince      time.Time  // when the first of these was found
+
+	// no visit that is due will be dispatched in the run that began at a time; safe for concurrent use
+	dueIdle func(started time.Time) bool
 
 	settings map[string][]string // for Config.ApplySettings; nil: unchanged
 	changed  chan struct{}       // capacity 1: signals new settings
@@ -85,7 +92,7 @@ type chunk struct {
 
 func newRecordWatcher(l *loop, queries *queries, all []savedChunk, r mesh.RecordVersion) *recordWatcher {
 	f := &recordWatcher{l: l, queries: queries, synced: make(chan struct{}), chunks: map[mesh.ChunkID]*chunk{},
-		sharedScopeSeeds: weburl.NewSet(), dirty: true, changed: make(chan struct{}, 1)}
+		sharedScopeSeeds: weburl.NewSet(), dirty: true, pageLimit: -1, changed: make(chan struct{}, 1)}
 	for _, c := range all {
 		f.chunks[c.id] = &chunk{kind: c.kind, taken: c.taken}
 		if c.kind == kindSeeds {
@@ -114,6 +121,9 @@ func (f *recordWatcher) recordChanged(v mesh.RecordVersion) {
 		f.l.cfg.Log.Info("the crawl is "+string(r.State), "was", was.State)
 		for _, c := range f.chunks {
 			c.over = c.admitted && r.State == desired.Done
+		}
+		if r.State == desired.Running {
+			f.l.results.reset()
 		}
 	}
 	for _, c := range r.Since(&was) {
@@ -230,8 +240,9 @@ func (f *recordWatcher) tick(now time.Time) {
 		f.markSynced()
 	}
 	f.shareScopeSeeds(now)
-	if f.l.engine.get() != nil && f.l.cfg.Limit != nil && m.DetectsEnd() && now.Sub(f.limitChecked) >= limitInterval &&
-		!f.countingPages {
+	f.shareResults(now)
+	if f.l.engine.get() != nil && f.l.cfg.Limits != nil && m.DetectsEnd() && now.Sub(f.limitChecked) >= limitInterval &&
+		!f.counting {
 		f.limitChecked = now
 		f.checkLimit()
 	}
@@ -263,6 +274,10 @@ func (f *recordWatcher) update() {
 	r := f.known.Load().record
 	running := r.State == desired.Running
 	f.ran = f.ran || running
+	if running && (f.runBegan.IsZero() || !f.started.Equal(r.Started)) {
+		f.started, f.runBegan = r.Started, time.Now()
+	}
+	f.setPageLimit(&r)
 	e.Pause(!running || admitted < r.Seeds || !f.isSynced())
 	switch {
 	case running:
@@ -277,9 +292,11 @@ func (f *recordWatcher) update() {
 		}
 	case r.State == desired.Done:
 		f.end(errDone)
-	case r.State == desired.Stopping && f.ran && r.Why == desired.WhyLimit:
-		f.end(fmt.Errorf("%w: %w", ErrStopped, policy.ErrLimit))
 	case r.State == desired.Stopping && f.ran:
+		if limit := r.AtLimit(); limit != nil {
+			f.end(fmt.Errorf("%w: %w", ErrStopped, limit))
+			return
+		}
 		f.end(ErrStopped)
 	}
 }
@@ -402,8 +419,18 @@ func (f *recordWatcher) shareScopeSeeds(now time.Time) {
 	}
 }
 
+// runs returns when the present run of the crawl started, and whether it is running. Without a folder, it always is. It
+// is safe for concurrent use.
+func (f *recordWatcher) runs() (started time.Time, running bool) {
+	r := f.known.Load().record
+	return r.Started, r.State == desired.Running && f.isSynced() || f.l.cfg.Dir == ""
+}
+
 // idle reports whether the crawl is running and nothing remains to be admitted or shared.
 func (f *recordWatcher) idle() bool {
+	if started, _ := f.runs(); !f.dueIdle(started) {
+		return false
+	}
 	if f.l.cfg.Dir == "" {
 		return true
 	}
@@ -421,23 +448,63 @@ func (f *recordWatcher) allIdle(e mesh.Ended) {
 	}
 }
 
-// checkLimit stops the crawl when the pages of all answering and departed nodes reach the limit.
-func (f *recordWatcher) checkLimit() {
-	limit := f.l.cfg.Limit(f.known.Load().record.Settings)
-	if limit <= 0 || f.known.Load().record.State != desired.Running {
+// setPageLimit passes the page limit to the peer, before the engine may fetch anything.
+func (f *recordWatcher) setPageLimit(r *desired.Record) {
+	if f.l.cfg.Limits == nil {
 		return
 	}
-	f.countingPages = true
+	if limit := f.l.cfg.Limits(r.Settings).Pages; limit != f.pageLimit {
+		f.pageLimit = limit
+		f.l.step(mesh.PageLimit{Pages: limit})
+	}
+}
+
+// stopAtLimit stops the crawl because n pages, bytes or seconds have reached a limit.
+func (f *recordWatcher) stopAtLimit(why, unit string, n int64) {
+	r := f.known.Load().record
+	if r.State != desired.Running && r.State != desired.Paused {
+		return
+	}
+	f.l.cfg.Log.Info("the crawl has reached its --"+why, unit, n)
+	f.setState(func(r *desired.Record) { r.StopAtLimit(why) })
+}
+
+// checkLimit stops the crawl when the bytes of all answering and departed nodes reach a limit, or the longest time that
+// any node has seen the crawl run does. Departed nodes have pages of mean size. For the limit of pages, see
+// mesh.PageLimit.
+func (f *recordWatcher) checkLimit() {
+	r := f.known.Load().record
+	limits := f.l.cfg.Limits(r.Settings)
+	limits.Pages = 0
+	if limits == (desired.Limits{}) || r.State != desired.Running && r.State != desired.Paused {
+		return
+	}
+	f.counting = true
 	f.queries.gather(false, func(t mesh.Tally) {
-		f.countingPages = false
-		pages := t.DepartedPages
-		if len(t.Figures) > control.SumPages {
-			pages += t.Figures[control.SumPages]
+		f.counting = false
+		bytes, ran := int64(0), time.Duration(0)
+		if len(t.Figures) > control.SumBytes {
+			present := t.Figures[control.SumPages]
+			bytes = t.Figures[control.SumBytes]
+			bytes += int64(float64(bytes) / float64(max(present, 1)) * float64(t.DepartedPages))
 		}
-		if pages < limit {
-			return
+		if len(t.Max) > control.MaxRunSeconds {
+			ran = time.Duration(min(t.Max[control.MaxRunSeconds], math.MaxInt32)) * time.Second
 		}
-		f.l.cfg.Log.Info("the crawl has reached its page limit", "pages", pages, "limit", limit)
-		f.setState((*desired.Record).StopAtLimit)
+		switch limits.Reached(0, bytes, ran) {
+		case desired.WhySize:
+			f.stopAtLimit(desired.WhySize, "bytes", bytes)
+		case desired.WhyTime:
+			f.stopAtLimit(desired.WhyTime, "seconds", int64(ran/time.Second))
+		}
 	})
+}
+
+// runSeconds returns for how long this process has seen the crawl running or paused; 0 if it does neither.
+func (f *recordWatcher) runSeconds() uint64 {
+	r := f.known.Load().record
+	if !f.ran || r.State != desired.Running && r.State != desired.Paused {
+		return 0
+	}
+	return uint64(max(time.Since(f.runBegan).Seconds(), 0))
 }

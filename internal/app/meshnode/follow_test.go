@@ -109,14 +109,21 @@ func TestACrawlIsPausedAndStopped(t *testing.T) {
 	})
 }
 
+// All nodes together fetch as many pages as the limit, and each gets one report of all.
 func TestALimitStopsTheCrawl(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := three(t)
 		l.web.takes = 5 * time.Second
+		nodes := slices.Clone(l.nodes)
 		l.nodes[0].begin(t, map[string][]string{"limit": {"20"}})
 		l.end(t, policy.ErrLimit)
-		if got := l.web.pages(); got < 20 || got == hosts*pages {
-			t.Errorf("%d pages, and 20 were enough", got)
+		if got := l.web.pages(); got != 20 {
+			t.Errorf("%d pages are fetched with a limit of 20", got)
+		}
+		for _, n := range nodes {
+			if all := n.saved.Load(); all == nil || all.Pages != 20 || all.Ended != "stopping (limit)" {
+				t.Errorf("the report of all nodes at %s: %+v", n.self, all)
+			}
 		}
 	})
 }
@@ -164,7 +171,7 @@ func TestPagesOfTheDeadCount(t *testing.T) {
 		}
 		dirs := []string{l.nodes[0].cfg.Dir, l.nodes[1].cfg.Dir}
 		l.end(t, policy.ErrLimit)
-		if fetched := int64(l.web.pages()); fetched > all+hosts {
+		if fetched := int64(l.web.pages()); fetched > all {
 			t.Errorf("%d pages are fetched with a limit of %d", fetched, all)
 		}
 		was := int64(l.web.pages())
@@ -180,6 +187,49 @@ func TestPagesOfTheDeadCount(t *testing.T) {
 			n.stop()
 			<-n.over
 		}
+	})
+}
+
+// A restarted node has opened its crawl, but has not attached the engine yet: its pages count once, before and after.
+func TestPagesCountBeforeTheEngineIsAttached(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t)
+		l.web.takes = 5 * time.Second
+		dir := t.TempDir()
+		n := l.join("n0~1", dir)
+		n.work(t)
+		time.Sleep(15 * time.Second)
+		n.begin(t, nil)
+		time.Sleep(20 * time.Second)
+		n.set(t, desired.Paused)
+		time.Sleep(15 * time.Second)
+		pages := n.engine.fetchedHere()
+		n.stop()
+		<-n.over
+		l.first = overlay.Contact{}
+		n = l.join("n0~1", dir)
+		n.engine.mu.Lock()
+		n.engine.pages = pages
+		n.engine.mu.Unlock()
+		for _, attached := range []bool{false, true} {
+			if attached {
+				n.work(t)
+			}
+			time.Sleep(15 * time.Second)
+			tally, err := n.Gather(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := [2]int64{0, pages} // of nodes, and beside them
+			if attached {
+				want = [2]int64{pages, 0}
+			}
+			if got := [2]int64{tally.Figures[control.SumPages], tally.DepartedPages}; got != want || pages == 0 {
+				t.Errorf("attached: %v: %d pages of nodes and beside them, want %d", attached, got, want)
+			}
+		}
+		n.stop()
+		<-n.over
 	})
 }
 
@@ -276,6 +326,7 @@ func TestRootsAreToldToAll(t *testing.T) {
 func TestANodeKeepsWhatItKnows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t)
+		l.web.takes = 5 * time.Second
 		dir := t.TempDir()
 		n := l.join("n0~1", dir)
 		n.work(t)

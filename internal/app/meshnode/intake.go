@@ -60,16 +60,26 @@ func (t *intake) run(ctx context.Context, a mesh.Enqueue) {
 
 func (t *intake) enqueue(ctx context.Context, a mesh.Enqueue) {
 	data := []byte{member.LinksVersion}
-	for _, k := range a.Links {
-		data = member.AppendLink(data, k.Item)
+	var first []int // the links of first visits
+	for i, k := range a.Links {
+		if k.Visit == 0 {
+			data, first = member.AppendLink(data, k.Item), append(first, i)
+		}
 	}
 	e := t.engine.get()
 	if a.Timing != (mesh.Timing{}) {
 		e.ImportDelay(a.Host, a.Timing.Delay, a.Timing.Wait)
 	}
-	done, err := e.TakeDispatched(ctx, data)
-	if err == nil {
-		err = t.risks.recordDone(ctx, data, done)
+	done := make([]bool, len(a.Links))
+	err := t.enqueueRevisits(ctx, e, a.Links, done)
+	if err == nil && len(first) > 0 {
+		var over []bool
+		if over, err = e.TakeDispatched(ctx, data); err == nil {
+			err = t.risks.recordDone(ctx, data, over)
+		}
+		for i, j := range first {
+			done[j] = i < len(over) && over[i]
+		}
 	}
 	if err != nil && ctx.Err() == nil {
 		t.log.Debug("cannot accept links now", "host", a.Host, "err", err)

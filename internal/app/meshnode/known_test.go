@@ -57,13 +57,13 @@ func TestHowManyURLsAreKnown(t *testing.T) {
 		want("while it is paused", urls, known)
 		counts := func(silent string) {
 			t.Helper()
-			c, err := l.nodes[0].CountBlocked(t.Context(), []string{"x.test", "/y/"})
+			c, err := l.nodes[0].QueryAll(t.Context(), []byte(`["x.test","/y/"]`))
 			if err != nil || len(c.Nodes) != 5 || c.Unasked > 0 {
 				t.Fatalf("%+v, %v", c, err)
 			}
 			for _, of := range c.Nodes {
-				if want := map[bool]string{true: "", false: `["x.test","/y/"]`}[of.Node == silent]; string(of.Count) != want {
-					t.Errorf("%s has counted %q, want %q", of.Node, of.Count, want)
+				if want := map[bool]string{true: "", false: `["x.test","/y/"]`}[of.Node == silent]; string(of.Answer) != want {
+					t.Errorf("%s has counted %q, want %q", of.Node, of.Answer, want)
 				}
 			}
 		}
@@ -81,8 +81,8 @@ func TestHowManyURLsAreKnown(t *testing.T) {
 	})
 }
 
-// Messages on counts are decoded without harm.
-func FuzzCount(f *testing.F) {
+// Messages with queries and answers are decoded without harm.
+func FuzzQuery(f *testing.F) {
 	var w varint.Writer
 	w.Uint(1)
 	f.Add([]byte(w))
@@ -91,10 +91,10 @@ func FuzzCount(f *testing.F) {
 	f.Add([]byte(w))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		a := newRequester(newMessages(&Config{Log: slog.New(slog.DiscardHandler)}))
-		(&blockCounter{asker: a, msgs: a.msgs}).answer("x~1", data) // does not count
+		(&queryServer{asker: a, msgs: a.msgs}).answer("x~1", data) // has no answers
 		got := make(chan []byte, 1)
-		a.pending[1] = pendingRequest{"x~1", kindCountReply, isCount, got}
-		a.handleReply("x~1", kindCountReply, data)
+		a.pending[1] = pendingRequest{"x~1", kindQueryReply, isAnswer, got}
+		a.handleReply("x~1", kindQueryReply, data)
 		if len(got) > 0 {
 			if a, open := <-got, len(a.pending); open > 0 || len(a) > 0 && !json.Valid(a) {
 				t.Error("an answer is none")

@@ -26,8 +26,8 @@ const (
 	kindKnownRequest = 'k' // asks which URLs are known: a number, hosts and hashes
 	kindKnownReply   = 'w' // its reply: the number, a byte per URL
 
-	kindCountRequest = 'b' // asks how many URLs rules would exclude: a number, rules
-	kindCountReply   = 'B' // its reply: the number, JSON; empty if the count failed
+	kindQueryRequest = 'y' // a query about the node's part of the crawl: a number, JSON
+	kindQueryReply   = 'Y' // its reply: the number, JSON; empty if it failed
 	// The reply to an offer: the batch number, and the rejected links, each as the distance from the previous one.
 	kindOfferReply = 'a'
 )

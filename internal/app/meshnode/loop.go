@@ -1,13 +1,14 @@
 package meshnode
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"sync/atomic"
 	"time"
 
+	"kumo/internal/base/advice"
 	"kumo/internal/base/wait"
+	"kumo/internal/cluster/desired"
 	"kumo/internal/cluster/member/mesh"
 	"kumo/internal/cluster/member/peer"
 	"kumo/internal/cluster/strategy"
@@ -29,6 +30,7 @@ type loop struct {
 	watcher *recordWatcher
 	queries *queries
 	report  *reporter
+	results *resultSaver
 
 	peer    *peer.Peer
 	clock   clock
@@ -37,18 +39,25 @@ type loop struct {
 	alone   atomic.Bool   // no other node is known; safe for concurrent use
 	leaving bool
 	left    bool // the peer has left
+
+	heartbeat wait.Heartbeat // safe for concurrent use
 }
 
 func (l *loop) run() error {
 	pump, look := time.NewTicker(pumpEvery), time.NewTicker(checkInterval)
-	load := time.NewTicker(cmp.Or(l.cfg.Mesh.Balance.Interval, mesh.DefaultInterval))
+	load := time.NewTicker(l.cfg.Mesh.Balance.LoadInterval())
+	if l.cfg.Mesh.Terms.Strategy == mesh.StrategyPaper { // the peer determines when
+		load.Stop()
+	}
 	keep := time.NewTicker(countsInterval)
 	defer keep.Stop()
 	defer pump.Stop()
 	defer look.Stop()
 	defer load.Stop()
 	wait.Wake(l.inbox.signal)
+	defer l.heartbeat.Stop()
 	for {
+		l.heartbeat.Beat()
 		select {
 		case <-l.tasks.ctx.Done():
 			return context.Cause(l.tasks.ctx)
@@ -57,9 +66,7 @@ func (l *loop) run() error {
 		case <-l.wake.C:
 			l.inbox.send(peer.Tick{})
 		case <-load.C:
-			if l.cfg.Load != nil && l.engine.get() != nil {
-				l.inbox.send(l.cfg.Load())
-			}
+			l.sendLoad()
 		case <-keep.C:
 			l.saveCounts()
 		case <-look.C:
@@ -81,13 +88,26 @@ func (l *loop) run() error {
 	}
 }
 
-func (l *loop) saveCounts() {
-	counts := l.peer.Machine().Counts()
-	if len(counts) == 0 {
+func (l *loop) sendLoad() {
+	if l.cfg.Load == nil || l.engine.get() == nil {
 		return
 	}
-	if err := l.store.putCounts(counts); err != nil {
-		l.tasks.stop(err)
+	if load, known := l.cfg.Load(); known {
+		l.inbox.send(load)
+	}
+}
+
+func (l *loop) saveCounts() {
+	m := l.peer.Machine()
+	if counts := m.Counts(); len(counts) > 0 {
+		if err := l.store.putCounts(counts); err != nil {
+			l.tasks.stop(err)
+		}
+	}
+	if all := m.Results(); len(all) > 0 {
+		if err := l.store.putResults(all); err != nil {
+			l.tasks.stop(err)
+		}
 	}
 }
 
@@ -126,6 +146,10 @@ func (l *loop) execute(actions []peer.Action) {
 			l.intake.add(a)
 		case mesh.Release:
 			release = append(release, a.Host)
+		case mesh.ReadCookies:
+			l.readCookies(a)
+		case mesh.AddCookies:
+			l.tasks.run("add cookies", func(context.Context) error { l.addCookies(a); return nil })
 		case mesh.Answer:
 			l.links.answer(a)
 		case mesh.Publish:
@@ -137,6 +161,12 @@ func (l *loop) execute(actions []peer.Action) {
 			}
 		case mesh.Spare:
 			l.tasks.run("find hosts to delegate", func(ctx context.Context) error { l.spare(ctx, a); return nil })
+		case mesh.Measure:
+			l.sendLoad()
+		case mesh.TermsAgreed:
+			l.agreed(a.Terms)
+		case mesh.TermsRefused:
+			l.refuse(a.Err)
 		case mesh.Changed:
 			l.watcher.recordChanged(a.Record)
 		case mesh.Added:
@@ -148,20 +178,50 @@ func (l *loop) execute(actions []peer.Action) {
 			if l.cfg.Ended != nil {
 				l.cfg.Ended(a)
 			}
+		case mesh.LimitReached:
+			l.watcher.stopAtLimit(desired.WhyLimit, "pages", a.Pages)
 		case mesh.Gathered:
 			l.queries.gathered(a)
+		case mesh.GatheredResults:
+			l.queries.gatheredResults(a)
+		case mesh.Results:
+			l.saveResults(a)
 		case mesh.Located:
 			l.queries.located(a)
 		case mesh.ReadRisk, mesh.WriteRisk, mesh.DropRisk, mesh.Safe, mesh.Lost:
 			l.risks.do(a.(mesh.Action))
 		case mesh.Left:
 			l.left = true
+			moved := l.peer.Machine().Moves()
+			l.cfg.Log.Debug("the history has moved", "compared", moved.Compared, "whole", moved.Whole,
+				"lists-kept", moved.Kept)
 		default:
 			l.tasks.stop(fmt.Errorf("unknown action %T", a))
 		}
 	}
 	if len(release) > 0 {
 		l.tasks.run("release hosts", func(ctx context.Context) error { return l.release(ctx, release) })
+	}
+}
+
+// refuseTime is how long a refused node has to announce to others that it leaves.
+const refuseTime = 300 * time.Millisecond
+
+// refuse ends a node that cannot take part in the crawl. It announces that it leaves, so that others do not wait for
+// it.
+func (l *loop) refuse(err error) {
+	l.step(mesh.Leave{})
+	time.AfterFunc(refuseTime, func() { l.tasks.stop(advice.Usage("%w", err)) })
+}
+
+// agreed stores the terms of the crawl.
+func (l *loop) agreed(t mesh.AgreedTerms) {
+	if t.Strategy == mesh.StrategyPaper {
+		l.cfg.Log.Info("the nodes of this crawl agree", "strategy", t.Strategy, "block-size", t.Block, "balance-every",
+			t.Interval)
+	}
+	if err := l.store.putTerms(t); err != nil {
+		l.tasks.stop(err)
 	}
 }
 
@@ -179,6 +239,26 @@ func (l *loop) release(ctx context.Context, hosts []string) error {
 	return nil
 }
 
+// readCookies reads the cookies of a host that another node fetches next.
+func (l *loop) readCookies(a mesh.ReadCookies) {
+	read := mesh.CookiesRead{ID: a.ID}
+	if e := l.engine.get(); e != nil {
+		read.Data = e.HostCookies(a.Host, mesh.MaxCookies)
+	}
+	l.inbox.send(read)
+}
+
+// addCookies adds another node's cookies of a host that this node fetches next.
+func (l *loop) addCookies(a mesh.AddCookies) {
+	e := l.engine.get()
+	if e != nil {
+		if err := e.AddCookies(a.Host, a.Data); err != nil {
+			l.cfg.Log.Debug("cannot add another node's cookies", "err", err)
+		}
+	}
+	l.inbox.send(mesh.CookiesAdded{ID: a.ID, Postponed: e == nil})
+}
+
 // maxSpared is the number of hosts considered for delegation.
 const maxSpared = 256
 
@@ -191,14 +271,11 @@ func (l *loop) spare(ctx context.Context, a mesh.Spare) {
 			l.cfg.Log.Debug("cannot find hosts to delegate", "err", err)
 		}
 	}
-	s := mesh.Spared{To: a.To}
-	for _, q := range queues {
-		if left := a.URLs - int64(q.Pending); left >= 0 {
-			s.Hosts = append(s.Hosts, q.Host)
-			a.URLs = left
-		}
+	hosts, pending := make([]string, len(queues)), make([]int64, len(queues))
+	for i, q := range queues {
+		hosts[i], pending[i] = q.Host, int64(q.Pending)
 	}
-	l.inbox.send(s)
+	l.inbox.send(a.Select(hosts, pending))
 }
 
 // pump offers links to the nodes that remember them, and stops a node that has left once its outbox is empty.

@@ -158,7 +158,8 @@ func (m *historyWorker) record(a mesh.Record) (mesh.Event, error) {
 	r := mesh.Recorded{ID: a.ID, Before: make([]mesh.State, len(a.Links))}
 	urls := make([]history.URL, len(a.Links))
 	for i, k := range a.Links {
-		urls[i] = history.URL{Hash: history.Hash(k.Hash), Done: k.State == mesh.Done}
+		urls[i] = history.URL{Hash: history.Hash(k.Hash), Done: k.State == mesh.Done, Visit: k.Visit,
+			Scheduled: k.State == mesh.Scheduled}
 		if !urls[i].Done {
 			urls[i].Data = k.Item
 		}
@@ -204,19 +205,26 @@ func (m *historyWorker) read(a mesh.Read) (mesh.Event, error) {
 }
 
 func appendLinks(links []mesh.Link, urls []history.URL) []mesh.Link {
-	for _, u := range urls {
-		k := mesh.Link{Hash: mesh.Hash(u.Hash), State: mesh.Dispatched, Item: u.Data}
-		if u.Done {
-			k.State, k.Item = mesh.Done, nil
-		}
-		links = append(links, k)
+	for i := range urls {
+		links = append(links, linkOf(&urls[i]))
 	}
 	return links
 }
 
+func linkOf(u *history.URL) mesh.Link {
+	k := mesh.Link{Hash: mesh.Hash(u.Hash), State: mesh.Dispatched, Item: u.Data, Visit: u.Visit}
+	switch {
+	case u.Done:
+		k.State, k.Item = mesh.Done, nil
+	case u.Scheduled:
+		k.State = mesh.Scheduled
+	}
+	return k
+}
+
 // sweep returns hosts in the order of their keys. A host with many URLs may be returned more than once.
 func (m *historyWorker) sweep(a mesh.Sweep) (mesh.Event, error) {
-	all, next, err := m.db.Records("", history.Cursor(a.From), maxSwept)
+	all, next, err := m.db.RecordsWithin(a.In.Prefix, a.In.Bits, history.Cursor(a.From), maxSwept)
 	s := mesh.Swept{Next: string(next)}
 	for _, r := range all {
 		if n := len(s.Hosts); n == 0 || s.Hosts[n-1] != r.Host {

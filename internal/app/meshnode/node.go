@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	"kumo/internal/app/meshnode/control"
+	"kumo/internal/base/advice"
 	"kumo/internal/base/item"
 	"kumo/internal/base/stats"
 	"kumo/internal/base/vfs"
@@ -25,6 +27,7 @@ import (
 	"kumo/internal/base/weburl"
 	"kumo/internal/base/xor"
 	"kumo/internal/cluster/bus"
+	"kumo/internal/cluster/desired"
 	"kumo/internal/cluster/member"
 	"kumo/internal/cluster/member/mesh"
 	"kumo/internal/cluster/member/peer"
@@ -51,10 +54,20 @@ type Engine interface {
 	// TakeDispatched enqueues links that this node should fetch, the data of a [member.Batch]. It reports which are
 	// already done. After an error, none or all may be enqueued.
 	TakeDispatched(ctx context.Context, data []byte) (done []bool, err error)
+	// TakeRevisits is TakeDispatched for visits that are not the first.
+	TakeRevisits(ctx context.Context, all []item.Revisit) (done []bool, err error)
+	// RevisitDue returns when such a visit is due.
+	RevisitDue(r *item.Revisit) time.Time
+	// Revisits reports whether URLs are visited again, and whether that goes on forever.
+	Revisits() (enabled, continuous bool)
 	// ReleaseHosts releases hosts: see crawl.Engine.
 	ReleaseHosts(ctx context.Context, hosts []string, owed func(host string, asked, wait time.Duration)) error
 	// ImportDelay sets a host's requested delay, and the time until the next request.
 	ImportDelay(host string, asked, wait time.Duration)
+	// HostCookies returns the cookies that servers have set for a host, up to most bytes, for AddCookies of another
+	// node's engine, which validates them.
+	HostCookies(host string, most int) []byte
+	AddCookies(host string, data []byte) error
 	// QueuedHosts calls f with each host that has pending URLs. It is called before the engine runs.
 	QueuedHosts(f func(host string) error) error
 	HasWork(host string) bool // the host has pending, active or unreported URLs
@@ -76,6 +89,11 @@ type Engine interface {
 	// durable.
 	AddSeeds(ctx context.Context, seeds []weburl.URL, take func(host string) bool) error
 	AddScopeSeed(u weburl.URL) error // adds the redirect target of a seed to the scope
+	// SetPageShare, CountedPages and UsedPages are for the crawl's page limit: see crawl.Engine.
+	SetPageShare(pages int64) (ceiling int64)
+	CountedPages() int64
+	UsedPages() int64
+
 	Pause(on bool)
 	Finish() // ends the run when no URLs are pending
 }
@@ -115,42 +133,47 @@ type Config struct {
 	// Slice returns the host or slice of a URL, as in Read. It is only called once the crawl was started.
 	Slice func(url string) string
 
-	// Blocked counts this node's pending URLs that rules would exclude, in JSON, within a few seconds. It may be nil.
-	Blocked func(ctx context.Context, rules []string) ([]byte, error)
+	// Query answers a query about this node's part of the crawl within a few seconds, both in JSON. It may be nil.
+	Query func(ctx context.Context, query json.RawMessage) ([]byte, error)
 
 	// The following functions are called by the loop and must not block. They may be nil.
-	Load    func() mesh.Load                         // the engine's work since the last call
-	Figures func() Figures                           // of the engine
-	Limit   func(settings map[string][]string) int64 // the page limit; 0: none
-	Changed func()                                   // called when the crawl's record changes
-	Ended   func(mesh.Ended)                         // called when all nodes are idle
+	Load    func() (load mesh.Load, known bool) // of the engine
+	Figures func() Figures                      // of the engine
+	// Report returns the engine's report on the crawl; nil: there is none yet.
+	Report  func() *stats.Report
+	Limits  func(settings map[string][]string) desired.Limits
+	Changed func()           // called when the crawl's record changes
+	Ended   func(mesh.Ended) // called when all nodes are idle
 	// ApplySettings is called with the crawl's settings after each change, sequentially. It may block, and may be nil.
 	ApplySettings func(settings map[string][]string)
-	Version       string // of this kumo
-	Address       string // of this node's API; may be empty
-	Log           *slog.Logger
+	// SaveReport saves the report of all nodes, at the end of the crawl. It may block, and may be nil.
+	SaveReport func(all *stats.Report)
+	Version    string // of this kumo
+	Address    string // of this node's API; may be empty
+	Log        *slog.Logger
 }
 
 // A Node is a node of a mesh crawl. It is used for one Run. New sets its fields, which do not change; each part guards
 // its own state. Its methods are safe for concurrent use.
 type Node struct {
-	cfg     Config
-	self    strategy.Node
-	inbox   *inbox
-	tasks   *tasks
-	engine  *engineRef
-	msgs    *messages
-	asker   *requester
-	survey  *survey
-	blocked *blockCounter
-	links   *linkExchange
-	risks   *atRisk
-	history *historyWorker
-	store   *store
-	watcher *recordWatcher
-	queries *queries
-	loop    *loop
-	server  *control.Server
+	cfg         Config
+	self        strategy.Node
+	inbox       *inbox
+	tasks       *tasks
+	engine      *engineRef
+	msgs        *messages
+	asker       *requester
+	survey      *survey
+	userQueries *queryServer
+	links       *linkExchange
+	risks       *atRisk
+	history     *historyWorker
+	due         *dueVisits
+	store       *store
+	watcher     *recordWatcher
+	queries     *queries
+	loop        *loop
+	server      *control.Server
 }
 
 // An engineRef refers to the node's engine, once it is attached. It is safe for concurrent use.
@@ -162,6 +185,14 @@ func (r *engineRef) get() Engine {
 		return *e
 	}
 	return nil
+}
+
+// setPageShare limits the engine's pages; there must be an engine, or no limit.
+func (r *engineRef) setPageShare(pages int64) (ceiling int64) {
+	if e := r.get(); e != nil {
+		return e.SetPageShare(pages)
+	}
+	return max(pages, 0)
 }
 
 // New creates a node. Even before it has an engine (see Attach), it joins the crawl and remembers the URLs that other
@@ -191,19 +222,25 @@ func New(cfg Config) (*Node, error) {
 	n.asker = newRequester(n.msgs)
 	n.survey = &survey{n.self, cfg.Slice, cfg.History, n.Locate, n.asker, n.msgs, n.tasks, cfg.Log,
 		make(chan struct{}, maxKnownRequests)}
-	n.blocked = &blockCounter{self: n.self, blocked: cfg.Blocked, asker: n.asker, msgs: n.msgs, tasks: n.tasks,
+	n.userQueries = &queryServer{self: n.self, answerOwn: cfg.Query, asker: n.asker, msgs: n.msgs, tasks: n.tasks,
 		log: cfg.Log}
 	n.risks = &atRisk{risks, cfg.Places, n.engine, n.inbox, n.tasks, cfg.Log}
 	n.links = &linkExchange{n.self, cfg.Read, n.engine, n.msgs, n.inbox}
 	l := &loop{cfg: &n.cfg, inbox: n.inbox, tasks: n.tasks, engine: n.engine, msgs: n.msgs, links: n.links,
 		intake: &intake{engine: n.engine, inbox: n.inbox, tasks: n.tasks, risks: n.risks, log: cfg.Log}, risks: n.risks,
-		history: n.history, store: n.store, kick: make(chan struct{}, 1)}
+		history: n.history, store: n.store, kick: make(chan struct{}, 1),
+		results: &resultSaver{cfg: &n.cfg, tasks: n.tasks}}
 	l.alone.Store(true)
-	n.queries = &queries{step: l.step, gathers: map[uint64]func(mesh.Tally){}, locates: map[uint64]func(mesh.Located){}}
+	n.queries = &queries{step: l.step, gathers: map[uint64]func(mesh.Tally){}, locates: map[uint64]func(mesh.Located){},
+		results: map[uint64]func(mesh.GatheredResults){}}
 	n.watcher = newRecordWatcher(l, n.queries, chunks, record)
-	l.report = &reporter{self: n.self, version: cfg.Version, address: cfg.Address, figures: cfg.Figures, until: l.until,
+	figures := n.attachedFigures()
+	l.report = &reporter{self: n.self, version: cfg.Version, address: cfg.Address, figures: figures, until: l.until,
 		engine: n.engine, msgs: n.msgs, history: n.history, watcher: n.watcher}
 	l.queries, l.watcher, n.loop = n.queries, n.watcher, l
+	n.due = &dueVisits{history: cfg.History, engine: n.engine, inbox: n.inbox, router: cfg.Router,
+		runs: n.watcher.runs, dueHere: func(host string) bool { return l.peer.Machine().DispatchesDue(host) }}
+	n.watcher.dueIdle = n.due.idle
 	n.server = control.NewServer(n.self, n, func(to strategy.Node, data []byte) {
 		n.msgs.send(to, data[0], data[1:])
 	}, cfg.Log)
@@ -213,11 +250,24 @@ func New(cfg Config) (*Node, error) {
 		return e != nil && e.HasWork(host)
 	}
 	m.Status = mesh.StatusConfig{Engine: l.report.isIdle, Figures: l.report.sums, Report: l.report.json}
-	if cfg.Figures != nil {
-		m.Status.Pages = func() int64 { return cfg.Figures().Pages }
+	if figures != nil {
+		m.Status.Pages = func() int64 { return figures().Pages }
 	}
 	m.ReadChunk = n.store.chunk
-	m.Earlier = mesh.Earlier{MetOthers: len(cfg.Known) > 0, Counts: n.store.counts(cfg.Log), Record: record, Risks: lists}
+	if cfg.Limits != nil && figures != nil {
+		m.Pages = mesh.PageConfig{Use: l.report.pageUse, SetShare: n.engine.setPageShare}
+	}
+	if cfg.Report != nil {
+		x := &resultReports{cfg.Report, cfg.Log}
+		m.Results = mesh.ResultsConfig{Own: x.own, Merge: x.merge}
+	}
+	terms, err := n.earlierTerms(m.Terms)
+	if err != nil {
+		return nil, err
+	}
+	m.Earlier = mesh.Earlier{MetOthers: len(cfg.Known) > 0, Terms: terms, Counts: n.store.counts(cfg.Log), Record: record,
+		Results: n.store.results(cfg.Log),
+		Risks:   lists}
 	for _, c := range chunks {
 		m.Earlier.Chunks = append(m.Earlier.Chunks, c.id)
 	}
@@ -232,6 +282,35 @@ func New(cfg Config) (*Node, error) {
 		n.Join(cfg.Known...)
 	}
 	return n, nil
+}
+
+// attachedFigures returns Config.Figures; nil if that is. Before Attach, they have no pages and bytes: the pages of
+// earlier processes are then in the counts of the mesh, and only an attached engine's are in the divisions of the page
+// limit.
+func (n *Node) attachedFigures() func() Figures {
+	if n.cfg.Figures == nil {
+		return nil
+	}
+	return func() Figures {
+		f := n.cfg.Figures()
+		if n.engine.get() == nil {
+			f.Pages, f.Bytes = 0, 0
+		}
+		return f
+	}
+}
+
+// earlierTerms returns the terms of the crawl that the node's folder belongs to. They must not contradict those of the
+// configuration.
+func (n *Node) earlierTerms(own mesh.Terms) (t mesh.AgreedTerms, err error) {
+	if t, err = n.store.terms(); err != nil || t.Strategy == "" {
+		return t, err
+	}
+	own.Strategy = cmp.Or(own.Strategy, mesh.Strategy)
+	if err := own.Check(t.Terms, "this folder's crawl"); err != nil {
+		return t, advice.Usage("%w", err)
+	}
+	return t, nil
 }
 
 // Attach gives the node its engine, once, before the engine's Run. From then on it fetches its own hosts. The queues of
@@ -275,6 +354,7 @@ func (n *Node) Run(ctx context.Context) error {
 		return n.history.run(ctx, func(all ...mesh.Event) { sendAll(n.inbox, all) })
 	})
 	n.tasks.run("maintain the URL history", n.maintainHistory)
+	n.tasks.run("find visits that are due", n.due.run)
 	n.tasks.run("write lists of pages at risk", n.risks.lists.run)
 	if n.cfg.Places.Has != nil {
 		n.tasks.run("check for uploaded files", n.risks.pollPlace)
@@ -344,9 +424,9 @@ func (n *Node) receive(ctx context.Context) error {
 			n.links.receiveReply(from, data)
 		case kindKnownRequest:
 			n.survey.answer(from, data)
-		case kindCountRequest:
-			n.blocked.answer(from, data)
-		case kindKnownReply, kindCountReply:
+		case kindQueryRequest:
+			n.userQueries.answer(from, data)
+		case kindKnownReply, kindQueryReply:
 			n.asker.handleReply(from, kind, data)
 		case control.KindRequest:
 			n.tasks.run("answer a request", func(ctx context.Context) error {

@@ -19,6 +19,7 @@ import (
 
 	"kumo/internal/app/meshnode/control"
 	"kumo/internal/base/item"
+	"kumo/internal/base/stats"
 	"kumo/internal/base/vfs"
 	"kumo/internal/base/weburl"
 	"kumo/internal/cluster/bus/inproc"
@@ -37,8 +38,9 @@ const hosts, pages = 30, 8
 type web struct {
 	takes time.Duration // per page
 
-	mu      sync.Mutex
-	fetched map[string]int
+	mu       sync.Mutex
+	fetched  map[string]int
+	sessions map[string]int // by host: requests without a cookie, which all hosts set
 }
 
 // links returns the links of a page: the next one, its host's first one, and pages of other hosts.
@@ -76,13 +78,32 @@ type engine struct {
 	asking map[string]bool
 	seeded atomic.Int32 // seeds it has offered
 	owes   []string     // hosts received with a delay
+	share  int64        // of the page limit; negative: no limit
 	nodes  int          // maximum of the reported number of nodes
+
+	cookies map[string]bool // hosts that have set a cookie
 }
 
 func newEngine(w *web) *engine {
 	return &engine{web: w, router: new(Router), box: member.NewOutbox(member.OutboxConfig{First: rand.Uint64() >> 1}),
 		known: map[string]map[string]int{}, links: map[string]map[uint64]bool{}, met: map[string]bool{},
-		asking: map[string]bool{}, scope: map[string]bool{}}
+		asking: map[string]bool{}, scope: map[string]bool{}, cookies: map[string]bool{}, share: -1}
+}
+
+func (e *engine) HostCookies(host string, _ int) []byte {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.cookies[host] {
+		return []byte("session")
+	}
+	return nil
+}
+
+func (e *engine) AddCookies(host string, data []byte) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.cookies[host] = string(data) == "session"
+	return nil
 }
 
 func (e *engine) TakeDispatched(_ context.Context, data []byte) (done []bool, err error) {
@@ -97,6 +118,12 @@ func (e *engine) TakeDispatched(_ context.Context, data []byte) (done []bool, er
 	})
 	return done, err
 }
+
+func (e *engine) TakeRevisits(context.Context, []item.Revisit) ([]bool, error) { return nil, nil }
+
+func (e *engine) RevisitDue(*item.Revisit) time.Time { return time.Time{} }
+
+func (e *engine) Revisits() (enabled, continuous bool) { return false, false }
 
 func (e *engine) ReleaseHosts(ctx context.Context, all []string, owed func(string, time.Duration,
 	time.Duration)) error {
@@ -207,6 +234,45 @@ func (e *engine) Pause(on bool) {
 	e.paused = on
 }
 
+func (e *engine) SetPageShare(pages int64) (ceiling int64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.share = pages; pages >= 0 {
+		e.share = max(pages, e.used())
+	}
+	return e.share
+}
+
+func (e *engine) used() (pages int64) {
+	for _, is := range e.asking {
+		if is {
+			pages++
+		}
+	}
+	return e.pages + pages
+}
+
+func (e *engine) CountedPages() int64 { return e.fetchedHere() }
+
+func (e *engine) UsedPages() int64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.used()
+}
+
+func (e *engine) pending() (urls int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, all := range e.known {
+		for _, state := range all {
+			if state == 0 {
+				urls++
+			}
+		}
+	}
+	return urls
+}
+
 func (e *engine) Finish() {}
 
 func (e *engine) Reoffer(_ context.Context, items []item.Item) error {
@@ -296,7 +362,7 @@ func (e *engine) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		e.mu.Lock()
 		for host, urls := range e.known {
-			if e.paused || e.asking[host] || !e.router.May(host) {
+			if e.paused || e.asking[host] || !e.router.May(host) || e.share >= 0 && e.used() >= e.share {
 				continue
 			}
 			for url, state := range urls {
@@ -313,8 +379,14 @@ func (e *engine) run(ctx context.Context) {
 }
 
 func (e *engine) fetch(ctx context.Context, host, url string) {
+	e.mu.Lock()
+	with := e.cookies[host]
+	e.cookies[host] = true
+	e.mu.Unlock()
 	e.web.mu.Lock()
-	e.web.fetched[url]++
+	if e.web.fetched[url]++; !with {
+		e.web.sessions[host]++
+	}
 	e.web.mu.Unlock()
 	pause(ctx, e.web.takes)
 	if ctx.Err() != nil {
@@ -367,7 +439,8 @@ type labNode struct {
 	stop   context.CancelFunc
 	over   chan error
 
-	settled chan map[string][]string // passed to ApplySettings
+	settled chan map[string][]string     // passed to ApplySettings
+	saved   atomic.Pointer[stats.Report] // the last report of all nodes
 }
 
 // join creates a node without an engine.
@@ -395,12 +468,16 @@ func (l *lab) join(name, dir string) *labNode {
 	n.Node, err = New(Config{Messenger: messenger, Disk: l.disk, Dir: dir, Mesh: l.mesh,
 		Overlay: overlay.Config{Self: overlay.Contact{Node: name}, Seed: rand.Uint64()},
 		Known:   known, Router: n.engine.router, History: h, Read: read, Slice: hostIn,
-		Blocked:       func(_ context.Context, rules []string) ([]byte, error) { return json.Marshal(rules) },
+		Query:         func(_ context.Context, query json.RawMessage) ([]byte, error) { return query, nil },
 		ApplySettings: func(settings map[string][]string) { n.settled <- settings },
-		Figures:       func() Figures { return Figures{Work: control.Work{Pages: n.engine.fetchedHere()}} },
-		Limit: func(settings map[string][]string) int64 {
+		Figures: func() Figures {
+			return Figures{Work: control.Work{Pages: n.engine.fetchedHere(), Waiting: n.engine.pending()}}
+		},
+		Report:     func() *stats.Report { return &stats.Report{Pages: n.engine.fetchedHere()} },
+		SaveReport: func(all *stats.Report) { n.saved.Store(all) },
+		Limits: func(settings map[string][]string) desired.Limits {
 			limit, _ := strconv.ParseInt(strings.Join(settings["limit"], ""), 10, 64)
-			return limit
+			return desired.Limits{Pages: limit}
 		}})
 	if err != nil {
 		t.Fatal(err)
@@ -460,7 +537,7 @@ func (l *lab) wantAll(t *testing.T) {
 
 func newLab(t *testing.T) *lab {
 	return &lab{t: t, hub: inproc.New(1), disk: vfs.OS, web: &web{takes: 100 * time.Millisecond,
-		fetched: map[string]int{}}, journals: map[string]*journal.Journal{}}
+		fetched: map[string]int{}, sessions: map[string]int{}}, journals: map[string]*journal.Journal{}}
 }
 
 // TestNodesCrawlToTheEnd: three nodes crawl while a fourth joins and leaves.
@@ -504,4 +581,38 @@ func TestNodesCrawlToTheEnd(t *testing.T) {
 		}
 		l.wantAll(t)
 	})
+}
+
+// TestHostsKeepTheirSessions: a node joins two others during a crawl, and one of those leaves. Each host sets a cookie
+// once if the nodes share cookies, and otherwise again when another node fetches it.
+func TestHostsKeepTheirSessions(t *testing.T) {
+	for _, share := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			l := newLab(t)
+			l.mesh.ShareCookies = share
+			first, second := l.start("n0~1"), l.start("n1~1")
+			time.Sleep(15 * time.Second)
+			first.begin(t, nil)
+			time.Sleep(time.Second)
+			third := l.start("n2~1")
+			time.Sleep(500 * time.Millisecond)
+			second.Leave()
+			if err := <-second.over; !errors.Is(err, ErrLeft) {
+				t.Errorf("the second node ended with %v", err)
+			}
+			for _, n := range []*labNode{first, third} {
+				if err := <-n.over; err != nil {
+					t.Error(err)
+				}
+			}
+			l.wantAll(t)
+			again := 0
+			for _, n := range l.web.sessions {
+				again += n - 1
+			}
+			if len(l.web.sessions) != hosts || (again == 0) != share {
+				t.Errorf("shared: %v: %d of %d hosts have set a cookie again", share, again, len(l.web.sessions))
+			}
+		})
+	}
 }

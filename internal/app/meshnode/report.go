@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"kumo/internal/app/meshnode/control"
+	"kumo/internal/cluster/member/mesh"
 	"kumo/internal/cluster/member/peer"
 	"kumo/internal/cluster/strategy"
 )
@@ -32,6 +33,19 @@ func (r *reporter) isIdle() (idle bool, came uint64) {
 	return e.Idle() && r.history.idle() && r.watcher.idle(), uint64(e.Received() + r.watcher.received.Load())
 }
 
+// pageUse returns what the engine has used of the page limit; false if there is no engine.
+func (r *reporter) pageUse() (u mesh.PageUse, ok bool) {
+	e := r.engine.get()
+	if e == nil {
+		return u, false
+	}
+	f := r.figures()
+	// Done is read first: a page that ends in between is only counted as in progress
+	u.Done = e.CountedPages()
+	u.Used, u.Busy = max(e.UsedPages(), u.Done), f.Waiting+f.InFlight > 0
+	return u, true
+}
+
 func (r *reporter) make() control.Report {
 	var f Figures
 	if r.figures != nil {
@@ -45,9 +59,9 @@ func (r *reporter) make() control.Report {
 	}
 	return control.Report{Node: string(r.self), Version: r.version, Address: r.address,
 		State: r.watcher.known.Load().record.State, Member: r.engine.get() != nil && r.peer.Machine().KnowsPlace(),
-		Idle: idle,
-		Work: f.Work, MessageBytes: r.msgs.sent.Load(), Peers: f.Peers, Level: b.Level, Delegated: b.Delegated,
-		Guests: b.Guests, Alone: alone.Seconds(), Condition: f.Condition, Clock: time.Now().UTC(),
+		Idle: idle, Work: f.Work, MessageBytes: r.msgs.sent.Load(), Peers: f.Peers,
+		Backlog: b.Backlog.Seconds(), Level: b.Level, Delegated: b.Delegated, Guests: b.Guests,
+		Alone: alone.Seconds(), Condition: f.Condition, Clock: time.Now().UTC(),
 		Events: r.chronicler.recent(r.peer.Overlay().Size())}
 }
 
@@ -66,5 +80,5 @@ func (r *reporter) sums() (sums []int64, greatest []uint64) {
 	if r.figures != nil {
 		sums[control.SumBytes] = r.figures().Bytes
 	}
-	return sums, nil
+	return sums, []uint64{control.MaxRunSeconds: r.watcher.runSeconds()}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"kumo/internal/app/meshnode/control"
 	"kumo/internal/cluster/desired"
@@ -116,6 +117,7 @@ type queries struct {
 	last    uint64           // tag of the last query
 	gathers map[uint64]func(mesh.Tally)
 	locates map[uint64]func(mesh.Located)
+	results map[uint64]func(mesh.GatheredResults)
 }
 
 func (q *queries) gather(reports bool, f func(mesh.Tally)) {
@@ -128,6 +130,20 @@ func (q *queries) locate(host string, f func(mesh.Located)) {
 	q.last++
 	q.locates[q.last] = f
 	q.step(mesh.Locate{Tag: q.last, Host: host})
+}
+
+// gatherResults has the nodes' reports on the crawl merged. If spread is true, all nodes get the result.
+func (q *queries) gatherResults(spread bool, f func(mesh.GatheredResults)) {
+	q.last++
+	q.results[q.last] = f
+	q.step(mesh.GatherResults{Tag: q.last, Spread: spread})
+}
+
+func (q *queries) gatheredResults(a mesh.GatheredResults) {
+	if f := q.results[a.Tag]; f != nil {
+		delete(q.results, a.Tag)
+		f(a)
+	}
 }
 
 func (q *queries) gathered(a mesh.Gathered) {
@@ -143,3 +159,6 @@ func (q *queries) located(a mesh.Located) {
 		f(a)
 	}
 }
+
+// Silence returns the time since the loop last came around, normally less than a second; 0 if it does not run.
+func (n *Node) Silence() time.Duration { return n.loop.heartbeat.Silence() }

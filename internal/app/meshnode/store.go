@@ -38,7 +38,8 @@ type store struct {
 // A write is one pending write, or a request to report the completion of earlier ones.
 type write struct {
 	record *mesh.RecordVersion
-	counts []byte // content of the file of counts
+	file   string // name of a small file to replace; "": none
+	text   []byte // its content
 	chunk  mesh.ChunkID
 	data   []byte // of the chunk; nil: mark it as offered
 	done   chan struct{}
@@ -47,6 +48,8 @@ type write struct {
 const (
 	recordFile  = "record"
 	countsFile  = "counts.json"
+	resultsFile = "reports.json"
+	termsFile   = "terms.json"
 	chunksDir   = "chunks"
 	takenSuffix = ".taken"
 )
@@ -164,30 +167,73 @@ func (s *store) chunk(id mesh.ChunkID) ([]byte, error) {
 }
 
 func (s *store) putCounts(counts map[strategy.Node]int64) error {
-	data, err := json.Marshal(counts)
+	return s.putJSON(countsFile, counts)
+}
+
+func (s *store) putJSON(file string, value any) error {
+	data, err := json.Marshal(value)
 	if err == nil {
-		s.put(write{counts: data})
+		s.put(write{file: file, text: data})
 	}
 	return err
 }
 
-// counts returns the stored page counts. If they cannot be read, they are ignored; other nodes have them, too.
+// putTerms stores the crawl's terms.
+func (s *store) putTerms(t mesh.AgreedTerms) error { return s.putJSON(termsFile, t) }
+
+// terms returns the stored terms; zero if there are none.
+func (s *store) terms() (t mesh.AgreedTerms, err error) {
+	if s.dir == "" {
+		return t, nil
+	}
+	name := filepath.Join(s.dir, termsFile)
+	data, err := readFile(s.disk, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return t, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &t)
+	}
+	if err == nil {
+		err = t.Validate()
+	}
+	if err != nil {
+		return t, fmt.Errorf("read the crawl's terms %s: %w", name, err)
+	}
+	return t, nil
+}
+
+func (s *store) putResults(all map[strategy.Node]mesh.Result) error {
+	return s.putJSON(resultsFile, all)
+}
+
+// counts returns the stored page counts.
 func (s *store) counts(log *slog.Logger) (counts map[strategy.Node]int64) {
+	return byNode[int64](s, countsFile, log)
+}
+
+// results returns the stored reports of nodes on the crawl.
+func (s *store) results(log *slog.Logger) map[strategy.Node]mesh.Result {
+	return byNode[mesh.Result](s, resultsFile, log)
+}
+
+// byNode reads stored data of nodes. If it cannot be read, it is ignored; other nodes have it, too.
+func byNode[T any](s *store, file string, log *slog.Logger) (all map[strategy.Node]T) {
 	if s.dir == "" {
 		return nil
 	}
-	data, err := readFile(s.disk, filepath.Join(s.dir, countsFile))
+	data, err := readFile(s.disk, filepath.Join(s.dir, file))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err == nil {
-		err = json.Unmarshal(data, &counts)
+		err = json.Unmarshal(data, &all)
 	}
 	if err != nil {
-		log.Warn("ignoring the stored page counts of other nodes", "err", err)
+		log.Warn("ignoring stored data of other nodes", "file", file, "err", err)
 		return nil
 	}
-	return counts
+	return all
 }
 
 func (s *store) putRecord(r mesh.RecordVersion) { s.put(write{record: &r}) }
@@ -258,8 +304,8 @@ func (s *store) write(all []write) error {
 		case s.dir == "":
 		case w.record != nil:
 			err = s.writeRecord(w.record)
-		case w.counts != nil:
-			err = vfs.Replace(s.disk, filepath.Join(s.dir, countsFile), w.counts)
+		case w.file != "":
+			err = vfs.Replace(s.disk, filepath.Join(s.dir, w.file), w.text)
 		case w.data == nil:
 			err = s.writeEmpty(s.chunkFile(w.chunk) + takenSuffix)
 		default:

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -137,9 +138,9 @@ func (c Control) Set(ctx context.Context, to desired.State) error {
 	})
 }
 
-// StopAtLimit stops a running crawl that has reached its page limit.
-func (c Control) StopAtLimit(ctx context.Context) error {
-	return c.change(ctx, func(r *desired.Record) error { r.StopAtLimit(); return nil })
+// StopAtLimit stops a crawl that has reached a limit.
+func (c Control) StopAtLimit(ctx context.Context, why string) error {
+	return c.change(ctx, func(r *desired.Record) error { r.StopAtLimit(why); return nil })
 }
 
 // Add adds seeds to a crawl that is not done.
@@ -216,3 +217,33 @@ func seedsKey(chunk uint64) string { return seedsPrefix + strconv.FormatUint(chu
 // PlaceKey returns the registry key of the storage location of a node's record files: its URL with connection options.
 // The key does not exist if the files stay on the node's disk. It is deleted with the node's log.
 func PlaceKey(n strategy.Node) string { return "places/" + string(n) }
+
+// SentKey returns the registry key of how many bytes of a node's pages.jsonl each sink has acknowledged: a JSON object
+// by the sinks' names. It is deleted with the node's log.
+func SentKey(n strategy.Node) string { return "sent/" + string(n) }
+
+// DrainKey returns the registry key of a user's request that a node leaves. Its value is the user.
+func DrainKey(n strategy.Node) string { return "drain/" + string(n) }
+
+// Drain requests that a node hands over its hosts, leaves and ends. It can be repeated.
+func (c Control) Drain(ctx context.Context, n strategy.Node) error {
+	key := DrainKey(n)
+	for {
+		e, err := c.Registry.Get(ctx, key)
+		if err != nil || e.Value != nil {
+			return err
+		}
+		if _, err = c.Registry.Put(ctx, key, []byte(cmp.Or(c.By, "a user")), e.Revision); !errors.Is(err, bus.ErrStale) {
+			return err
+		}
+	}
+}
+
+// ForgetDrain deletes the request of Drain, after the node has left.
+func (c Control) ForgetDrain(ctx context.Context, n strategy.Node) error {
+	e, err := c.Registry.Get(ctx, DrainKey(n))
+	if err == nil && e.Value != nil {
+		err = c.Registry.Delete(ctx, e.Key, e.Revision)
+	}
+	return err
+}

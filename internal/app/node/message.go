@@ -20,8 +20,8 @@ func (n *Node) handleMessage(ctx context.Context, from strategy.Node, data []byt
 	case kindKnownRequest:
 		n.handleKnown(from, bytes.Clone(data))
 		return
-	case kindCountRequest:
-		n.handleCount(from, bytes.Clone(data))
+	case kindQueryRequest:
+		n.handleQuery(from, bytes.Clone(data))
 		return
 	}
 	n.driver.Message(ctx, from, driver.Kind(kind), data)
@@ -54,8 +54,8 @@ const (
 	kindKnownRequest = 'k' // which of these URLs are known?
 	kindKnownReply   = 'w' // the answer
 
-	kindCountRequest = 'b' // how many pending URLs would these rules exclude?
-	kindCountReply   = 'B' // the answer
+	kindQueryRequest = 'y' // a query about the node's part of the crawl
+	kindQueryReply   = 'Y' // the answer
 )
 
 func envelope(crawl string, kind byte, data []byte) []byte {

@@ -9,19 +9,24 @@
 //	table, lease/NODE    membership data of package member
 //	moves/NODE           hosts of the node that are moving or about to move; also of package member
 //	waiting/NODE         the node waits for the start of the crawl, or is about to join
+//	drain/NODE           a user has asked the node to leave
 //	given                data that a user supplied for the strategy with the crawl
+//	budget               the division of the page limit among the nodes
 //	crawl                the crawl's record: its settings, and whether it runs
 //	seeds/N              seeds, in chunks; seeds/N/taken once the responsible node has stored them durably
 //	roots/N              redirect targets of seeds, so that all nodes include them in the scope
+//	results/NODE         the node's report, also if the node is gone
 //	journal/NODE         a log: the node's replicated journal
 package node
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,7 +38,6 @@ import (
 	"kumo/internal/cluster/member"
 	"kumo/internal/cluster/member/driver"
 	"kumo/internal/cluster/strategy"
-	"kumo/internal/content/policy"
 )
 
 var (
@@ -48,9 +52,10 @@ var (
 
 // EndReason returns the reason for the end of a node's run in a few words.
 func EndReason(err error) string {
+	if limit, is := errors.AsType[*desired.LimitError](err); is {
+		return "stopped at its " + strings.ReplaceAll(limit.Why, "-", " ")
+	}
 	switch {
-	case errors.Is(err, policy.ErrLimit):
-		return "stopped at its limit"
 	case errors.Is(err, ErrStopped):
 		return "stopped"
 	case errors.Is(err, ErrLeft):
@@ -82,15 +87,20 @@ type Config struct {
 	IsKnown func(url string) (mine, known bool, err error)
 	// PendingLinks returns the number of links that wait until the URL's host or slice has an owner; may be nil.
 	PendingLinks func(url string) int
-	// Blocked counts this node's pending URLs that rules would exclude, in JSON, within a few seconds; may be nil.
-	Blocked func(ctx context.Context, rules []string) ([]byte, error)
+	// Query answers a query about this node's part of the crawl within a few seconds, both in JSON; may be nil.
+	Query func(ctx context.Context, query json.RawMessage) ([]byte, error)
 	// ApplySettings is called with the settings of the crawl's record at the start and after each change; may be nil.
 	ApplySettings func(settings map[string][]string)
 	// OnEnd is called when the node ends, before it waits for running tasks; may be nil.
 	OnEnd   func()
 	Version string // of kumo
 	Address string // of this node's API; may be empty
-	Log     *slog.Logger
+	Server  string // address of this process's server; "" if it runs none
+	// Drain is called when a user asks this node to leave. It must not block; may be nil.
+	Drain func()
+	// LeaseExpired is called by the loop when the lease was not renewed in time. It must not block; may be nil.
+	LeaseExpired func()
+	Log          *slog.Logger
 }
 
 // A Node is a member of a cluster. It is used for one Run.
@@ -99,19 +109,22 @@ type Node struct {
 	self strategy.Node
 	log  *slog.Logger
 
-	calls      chan func()   // run by the loop in order, before the driver's next step
-	wake       *time.Timer   // the driver's
-	leaseTimer *time.Timer   // fires at the lease's end
-	leave      chan struct{} // closed by Leave
-	kick       chan struct{} // triggers the pump
-	once       sync.Once
-	stop       context.CancelCauseFunc
-	tasks      *tasks
-	watch      *watches
-	record     *recordWatcher
-	driver     *driver.Driver
-	counting   atomic.Bool            // for another node or a client
-	refused    map[strategy.Node]bool // senders of rejected messages; belongs to the receiving goroutine
+	calls       chan func()   // run by the loop in order, before the driver's next step
+	wake        *time.Timer   // the driver's
+	leaseTimer  *time.Timer   // fires at the lease's end
+	leave       chan struct{} // closed by Leave
+	kick        chan struct{} // triggers the pump
+	once        sync.Once
+	stop        context.CancelCauseFunc
+	tasks       *tasks
+	watch       *watches
+	record      *recordWatcher
+	driver      *driver.Driver
+	requestRate Rate
+	facts       atomic.Pointer[Facts]  // of the last report; nil: none yet, or the strategy has none
+	answering   atomic.Bool            // for another node or a client
+	heartbeat   wait.Heartbeat         // of the loop
+	refused     map[strategy.Node]bool // senders of rejected messages; belongs to the receiving goroutine
 }
 
 // New creates a node.
@@ -175,6 +188,9 @@ func (n *Node) Run(ctx context.Context) error {
 	return err
 }
 
+// Silence returns the time since the loop last came around, normally less than a second; 0 if it does not run.
+func (n *Node) Silence() time.Duration { return n.heartbeat.Silence() }
+
 // members returns the number of members, at least 1.
 func (n *Node) members() int {
 	return max(len(n.cfg.Member.Members().Members), 1)
@@ -196,7 +212,12 @@ func (n *Node) loop(ctx context.Context) error {
 	end := time.NewTicker(n.cfg.Timing.Beat / 20)
 	defer end.Stop()
 	leave := n.leave
+	shortQueue := false // the strategy may need more frequent load reports
+	short := time.NewTicker(n.cfg.Timing.Beat / 5)
+	defer short.Stop()
+	defer n.heartbeat.Stop()
 	for {
+		n.heartbeat.Beat()
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -213,7 +234,13 @@ func (n *Node) loop(ctx context.Context) error {
 			n.driver.AddEvent(member.Leave{})
 		case <-beat.C:
 			n.driver.AddEvent(member.Report{Data: n.report()})
-			n.driver.AddStrategyEvent(n.load())
+			e := n.load()
+			shortQueue = e.HasShortQueue(n.cfg.Timing.Beat)
+			n.driver.AddStrategyEvent(e)
+		case <-short.C:
+			if shortQueue {
+				n.driver.AddStrategyEvent(n.load())
+			}
 		case <-end.C:
 			n.driver.DetectEnd()
 		}
@@ -234,6 +261,9 @@ func (n *Node) leaseExpired() {
 	if until := n.cfg.Router.Until(); !wait.IsAfter(until, time.Now()) {
 		n.log.Warn("the lease has expired and could not be renewed: nothing is fetched until it is")
 		n.cfg.Engine.Interrupt()
+		if n.cfg.LeaseExpired != nil {
+			n.cfg.LeaseExpired()
+		}
 	}
 }
 

@@ -23,7 +23,6 @@ import (
 	"kumo/internal/cluster/desired"
 	"kumo/internal/cluster/member/driver"
 	"kumo/internal/cluster/strategy"
-	"kumo/internal/content/policy"
 )
 
 // errDone ends a node when the crawl is done.
@@ -71,6 +70,12 @@ func (f *recordWatcher) start() {
 	follow(RecordKey, func() { f.known = true; f.update() }, f.recordChanged)
 	follow(seedsPrefix, func() {}, f.seedsChanged)
 	follow(scopeSeedsPrefix, func() {}, f.scopeSeedsChanged)
+	follow(DrainKey(f.n.self), func() {}, func(e bus.Entry) {
+		if e.Value != nil && e.Key == DrainKey(f.n.self) && f.n.cfg.Drain != nil {
+			f.n.log.Info("this node was asked to leave", "by", string(e.Value))
+			f.n.cfg.Drain()
+		}
+	})
 	f.n.tasks.Go(f.shareScopeSeeds)
 }
 
@@ -138,9 +143,11 @@ func (f *recordWatcher) update() {
 	case f.record.State == desired.Done:
 		f.end(errDone)
 		f.n.cfg.Engine.Finish()
-	case f.record.State == desired.Stopping && f.ran && f.record.Why == desired.WhyLimit:
-		f.end(fmt.Errorf("%w: %w", ErrStopped, policy.ErrLimit))
 	case f.record.State == desired.Stopping && f.ran:
+		if limit := f.record.AtLimit(); limit != nil {
+			f.end(fmt.Errorf("%w: %w", ErrStopped, limit))
+			return
+		}
 		f.end(ErrStopped)
 	}
 }

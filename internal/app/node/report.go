@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"kumo/internal/base/stats"
+	"kumo/internal/cluster/budget"
 	"kumo/internal/cluster/desired"
 	"kumo/internal/cluster/strategy"
 )
@@ -21,8 +22,17 @@ type Figures struct {
 	Busy     float64 `json:"busy"`            // share of workers in use, from 0 to 1
 	Lag      int64   `json:"lag"`             // bytes of the journal not yet replicated
 	Moved    int64   `json:"moved,omitempty"` // hosts received from other nodes, by this process
+	// bytes received from servers per second, recently
+	ByteRate float64 `json:"byte_rate"`
+	// pages that another node had fetched, too, when it handed over their hosts; by this process
+	Duplicates int64 `json:"duplicates,omitempty"`
+
+	Bytes int64          `json:"bytes,omitempty"` // received from sites, by this identity, all runs; only with a limit
+	Run   *Run           `json:"run,omitempty"`   // nil: no time limit
+	Limit *budget.Report `json:"limit,omitempty"` // pages used of the node's share of the page limit; nil: no limit
 
 	Uploads *stats.Uploads `json:"uploads,omitempty"` // of record files to a storage location; nil: it has none
+	Sinks   []stats.Sink   `json:"sinks,omitempty"`   // servers that the process sends records to
 
 	stats.Condition
 
@@ -31,6 +41,12 @@ type Figures struct {
 	MessageBytes  int64 `json:"message_bytes"`
 	ShippedBytes  int64 `json:"shipped_bytes"`
 	RegistryBytes int64 `json:"registry_bytes"`
+}
+
+// A Run is the time since a start of the crawl.
+type Run struct {
+	Started time.Time `json:"started"` // identifies the start: see [desired.Record]
+	Seconds float64   `json:"seconds"`
 }
 
 // Work is the work that a node has completed since its start, and its resources.
@@ -62,9 +78,13 @@ func (n *Node) machine() *Machine {
 
 // Facts is the part of a report that is specific to the strategy.
 type Facts struct {
-	Control   string  `json:"control,omitempty"`   // the leader, as known to this node
-	Leads     bool    `json:"leads,omitempty"`     // this node is the leader
-	TimeoutMS float64 `json:"timeout_ms"`          // for a first connection to a host
+	Control   string  `json:"control,omitempty"` // the leader, as known to this node
+	Leads     bool    `json:"leads,omitempty"`   // this node is the leader
+	TimeoutMS float64 `json:"timeout_ms"`        // for a first connection to a host
+	LeastMS   float64 `json:"timeout_min_ms"`    // bounds of TimeoutMS
+	MostMS    float64 `json:"timeout_max_ms"`
+	Requests  int64   `json:"host_requests"`       // handled as the leader: requests about hosts, and answers
+	PerSecond float64 `json:"host_request_rate"`   // Requests per second, recently
 	Owned     int     `json:"owned"`               // hosts
 	Parked    int     `json:"parked"`              // of these, hosts that the node is not known to reach
 	Unsettled int     `json:"unsettled,omitempty"` // hosts whose owner is not known yet
@@ -81,14 +101,20 @@ type Quota struct {
 	Basis     string   `json:"basis"`
 }
 
-// facts returns the strategy's part of the report; nil if it has none.
-func (n *Node) facts() *Facts {
+// Facts returns the strategy's part of the last report; nil if it has none.
+func (n *Node) Facts() *Facts { return n.facts.Load() }
+
+// newFacts returns the strategy's part of the report; nil if it has none.
+func (n *Node) newFacts() *Facts {
 	t, tells := n.cfg.Strategy.(strategy.StatusReporter)
 	if !tells {
 		return nil
 	}
 	f := t.Status()
-	facts := &Facts{Control: f.Controller.Name(), Leads: f.Leads, TimeoutMS: float64(f.Timeout.Microseconds()) / 1000,
+	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+	facts := &Facts{Control: f.Controller.Name(), Leads: f.Leads,
+		TimeoutMS: ms(f.Timeout), LeastMS: ms(f.MinTimeout), MostMS: ms(f.MaxTimeout),
+		Requests: f.Requests, PerSecond: n.requestRate.At(time.Now(), f.Requests),
 		Owned: f.Owned, Parked: f.Parked, Unsettled: f.Unsettled}
 	if q := f.Quota; q != nil {
 		facts.Quota = &Quota{Given: q.Given, Done: q.Done, Left: q.Left, Predicted: q.Predicted.Seconds(), Basis: q.Basis}
@@ -104,6 +130,7 @@ type Report struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
 	Address string `json:"address,omitempty"`
+	Server  string `json:"server,omitempty"` // address of the node's server; empty if it runs none
 	// configuration that all nodes must agree on; only for waiting nodes
 	Layout   string        `json:"layout,omitempty"`
 	Epoch    uint64        `json:"epoch"`
@@ -120,9 +147,12 @@ type Report struct {
 
 func (n *Node) report() []byte {
 	sent, received := n.driver.Batches()
+	facts := n.newFacts()
+	n.facts.Store(facts)
 	data, err := json.Marshal(Report{Name: n.cfg.Identity.Name, Version: n.cfg.Version, Address: n.cfg.Address,
-		Epoch: n.cfg.Router.Epoch(), State: n.record.record.State, Idle: n.driver.Idle(), Sent: sent, Received: received,
-		Slips: n.cfg.Router.Slips(), Figures: n.cfg.Figures(), Facts: n.facts(), Machine: n.machine(),
+		Server: n.cfg.Server, Epoch: n.cfg.Router.Epoch(), State: n.record.record.State, Idle: n.driver.Idle(),
+		Sent: sent, Received: received,
+		Slips: n.cfg.Router.Slips(), Figures: n.cfg.Figures(), Facts: facts, Machine: n.machine(),
 		Clock: time.Now().UTC()})
 	if err != nil {
 		return nil // cannot happen: plain fields only

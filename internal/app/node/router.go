@@ -47,6 +47,16 @@ func (r *Router) Ours(host string) bool {
 	return v != nil && v.Ours(host)
 }
 
+// IsElsewhere reports whether a node other than self owns the host.
+func (r *Router) IsElsewhere(self strategy.Node, host string) bool {
+	v := r.currentView()
+	if v == nil || v.Ours(host) {
+		return false
+	}
+	owner, state := v.Owner(host)
+	return state != strategy.Unknown && owner != self
+}
+
 // May reports whether this node may send a request to a host now.
 func (r *Router) May(host string) bool {
 	v := r.currentView()

@@ -15,6 +15,9 @@ import (
 // departedKey is the registry key of the page counts of former members, so that the total does not decrease.
 const departedKey = "pages"
 
+// departedBytesKey is the registry key of the same for bytes.
+const departedBytesKey = "bytes"
+
 // knownKey is the registry key of the number of URLs known to all nodes at a time when no host was moving.
 const knownKey = "known"
 
@@ -62,6 +65,11 @@ func (t Totals) pages(ctx context.Context, key string) (Pages, uint64, error) {
 // AddDeparted records page counts of departed nodes, and returns all of them. It never decreases a count.
 func (t Totals) AddDeparted(ctx context.Context, gone Pages) (Pages, error) {
 	return t.raise(ctx, departedKey, gone)
+}
+
+// AddDepartedBytes is AddDeparted for bytes received from sites.
+func (t Totals) AddDepartedBytes(ctx context.Context, gone Pages) (Pages, error) {
+	return t.raise(ctx, departedBytesKey, gone)
 }
 
 func (t Totals) raise(ctx context.Context, key string, more Pages) (Pages, error) {

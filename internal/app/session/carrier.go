@@ -24,9 +24,11 @@ type Uploader interface {
 type StateUploader interface {
 	Uploader
 	// Cut uploads checkpoints, and truncates the journal's log to the part after them. It is called before Start. warn
-	// receives lasting failures. The returned function must be called for each checkpoint, as in
+	// receives lasting failures. sent reports whether the crawl's sinks have the records up to some lengths; the log is
+	// not truncated beyond. The returned function must be called for each checkpoint, as in
 	// [crawl.Parts.Checkpointed].
-	Cut(log journal.Shipped, warn func(error)) func(at, relies journal.Position, marks []store.Mark)
+	Cut(log journal.Shipped, warn func(error), sent func([]store.Mark) bool) func(at, relies journal.Position,
+		marks []store.Mark)
 	RemoveStates(ctx context.Context) error // stops this and deletes the checkpoints; then call Finish or Abort
 }
 

@@ -34,9 +34,11 @@ const (
 // watch updates the outlook until ctx ends, and reports stalls to the listener. Host names are read from disk here, so
 // that callers of Outlook never wait for the disk.
 func (s *Session) watch(ctx context.Context) {
+	defer s.watching.Stop()
 	w := watcher{Session: s, began: s.Job.Now(), sweep: s.Frontier.Inspector().Sweep(maxSlowest)}
 	for range wait.Ticks(ctx, outlookInterval) {
 		w.update()
+		s.watching.Beat()
 	}
 }
 
@@ -88,7 +90,8 @@ func (w *watcher) snapshot(now time.Time, counts *frontier.Counts) *stall.Snapsh
 	}
 	s := &stall.Snapshot{SinceAnswer: now.Sub(since), URLs: counts.URLs, Active: counts.Active, Waiting: counts.Waiting,
 		BackingOff: counts.Backing, Paused: v.Paused, DiskFull: v.DiskFull, DiskFree: v.DiskFree, DiskNeed: v.DiskMin,
-		Offline: line.Offline, OfflineReason: line.Why, OutboxFull: v.OutboxFull, NoSocket: line.Scarce - w.socketFailures,
+		Offline: line.Offline, OfflineReason: line.Why, OutboxFull: v.OutboxFull,
+		ShareUsed: v.ShareUsed, NoSocket: line.Scarce - w.socketFailures,
 		Failures: v.Failures, Failure: stats.Clip(v.Failure), Rate: w.Job.Crawl.Rate, Timeout: w.Job.Fetch.Timeout,
 		Checkpointing: v.Checkpointing, Folder: w.Job.Dir}
 	if line.Offline {

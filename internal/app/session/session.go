@@ -11,6 +11,7 @@ import (
 	"kumo/internal/app/folder"
 	"kumo/internal/app/job"
 	"kumo/internal/base/stats"
+	"kumo/internal/base/wait"
 	"kumo/internal/base/weburl"
 	"kumo/internal/content/fetch"
 	"kumo/internal/engine/crawl"
@@ -66,6 +67,7 @@ type Session struct {
 
 	endReason atomic.Pointer[string] // reason given by whoever stopped the run; nil if nobody did
 	outlook   atomic.Pointer[Outlook]
+	watching  wait.Heartbeat // of watch
 	curves    stats.Recorder
 	stop      atomic.Pointer[context.CancelFunc] // ends the run; nil: not started
 	run       atomic.Pointer[run]                // nil: not started

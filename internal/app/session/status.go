@@ -25,14 +25,12 @@ func (s source) Status(context.Context) (*inspect.Status, error) {
 	x := &inspect.Status{State: inspect.Running, Time: c.Job.Now(), Active: counts.Active, Idle: counts.Waiting,
 		Backing: counts.Backing}
 	x.SeedsTaken, x.Seeds = c.Seeds()
-	r := c.run.Load()
-	if r == nil {
+	now := c.CurrentReport()
+	if now == nil {
 		return x, c.lastReport(x)
 	}
-	x.Report = r.report
+	x.Report = *now
 	x.Stopped = x.Time
-	x.Fill(c.Stats.Snapshot(), r.before.Pages, r.before.Bytes)
-	c.fill(&x.Report)
 	if v := c.Engine.Vitals(); v.Paused || v.DiskFull {
 		x.State = inspect.Paused
 	}
@@ -44,6 +42,19 @@ func (s source) Status(context.Context) (*inspect.Status, error) {
 		x.Uploads = &u
 	}
 	return x, nil
+}
+
+// CurrentReport returns the report of the run until now; nil before the run.
+func (s *Session) CurrentReport() *stats.Report {
+	run := s.run.Load()
+	if run == nil {
+		return nil
+	}
+	r := run.report
+	r.Stopped = s.Job.Now()
+	r.Fill(s.Stats.Snapshot(), run.before.Pages, run.before.Bytes)
+	s.fill(&r)
+	return &r
 }
 
 // Condition returns the forecast and the problems at a time.

@@ -95,6 +95,7 @@ type Setting struct {
 	Change Change
 
 	FlagOnly bool   // not allowed in a configuration file
+	Unsaved  bool   // a crawl on one machine does not store it in its folder; each run needs it again
 	Mirror   bool   // also a flag of kumo mirror
 	Option   string // the option of package kumo
 	Help     string // an imperative or a noun phrase; the value's name is in backquotes

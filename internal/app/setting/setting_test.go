@@ -123,7 +123,8 @@ overrides the crawl's folder.
   to one machine; give them to ~kumo node~. ~alone~ settings are for a crawl on one machine. ~kumo crawl~ has all.
 - **Change**: ~live~ settings can change while the crawl runs (~kumo set~). ~next run~ settings can change when the
   crawl, or the node, starts again. ~grow~ settings can then change only so that more is fetched or written, and on one
-  machine only: in a cluster, they never change if their scope is ~crawl~. ~fixed~ settings never change. ~per run~ settings are not stored with the crawl.
+  machine only: in a cluster, they never change if their scope is ~crawl~. ~fixed~ settings never change.
+  ~per run~ settings are not stored with the crawl.
 - **Override**: the setting can differ by host, or by URL ([overrides.md](overrides.md)).
 - **Library**: the option of package kumo.
 

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"kumo/internal/app/job"
+	"kumo/internal/cluster/desired"
 	"kumo/internal/engine/crawl"
 	"kumo/internal/engine/filter"
 	"kumo/internal/state/frontier"
@@ -75,10 +76,10 @@ var All = []Setting{
 	{Key: "limit", Group: Limits, Basic: true, Scope: Crawl, Change: Live, Mirror: true, Option: "Limit", Default: "0",
 		Help:  "stop after `N` pages of all runs, whatever their status (0: no limit)",
 		Value: func(v *Values) Value { return Int(&v.Job.Crawl.Pages) }},
-	{Key: "size-limit", Group: Limits, Scope: Alone, Change: NextRun, Mirror: true, Option: "SizeLimit",
+	{Key: "size-limit", Group: Limits, Scope: Crawl, Change: NextRun, Mirror: true, Option: "SizeLimit",
 		Help:  "stop after receiving `SIZE` in all runs (0: no limit)",
 		Value: func(v *Values) Value { return Size(&v.Job.Crawl.Bytes) }},
-	{Key: "time-limit", Group: Limits, Basic: true, Scope: Alone, Change: NextRun, Mirror: true, Option: "TimeLimit",
+	{Key: "time-limit", Group: Limits, Basic: true, Scope: Crawl, Change: NextRun, Mirror: true, Option: "TimeLimit",
 		Help:  "stop after this time (0: no limit)",
 		Value: func(v *Values) Value { return Time(&v.Job.Crawl.Time) }},
 	{Key: crawl.RulePagesPerHost, Group: Limits, Basic: true, Scope: Crawl, Change: Grow, Mirror: true,
@@ -127,6 +128,10 @@ var All = []Setting{
 	{Key: "max-rate", Group: Politeness, Scope: Node, Change: NextRun, Mirror: true, Option: "Rate",
 		Help:  "send at most `N` requests a second to all hosts together (0: no limit)",
 		Value: func(v *Values) Value { return Float(&v.Job.Crawl.Rate) }},
+	{Key: job.ShareKey, Group: Politeness, Scope: Crawl, Change: Live, Default: "1",
+		Help: "on nodes that run several crawls: weight `N` of this one, which divides --concurrency, --max-rate and " +
+			"--memory",
+		Value: func(v *Values) Value { return Int(&v.Job.Share) }},
 	{Key: "rate-dns", Group: Politeness, Scope: Node, Change: NextRun, Mirror: true,
 		Help:  "look up at most `N` names a second (0: no limit)",
 		Value: func(v *Values) Value { return Float(&v.Job.Fetch.LookupRate) }},
@@ -183,10 +188,13 @@ var All = []Setting{
 		Help:   "also write each page's main text, title, author and date to text.jsonl",
 		Widens: turnedOn,
 		Value:  func(v *Values) Value { return Bool(&v.Text) }},
+	{Key: job.NearDuplicatesKey, Group: Output, Scope: Crawl, Change: NextRun, Option: "NearDuplicates",
+		Help:  "record near_duplicate_of, an earlier page with nearly the same text; --text implies it",
+		Value: func(v *Values) Value { return Bool(&v.Job.Crawl.NearDuplicates) }},
 	{Key: "index", Group: Output, Scope: Node, Change: NextRun,
 		Help:  "build a full-text index for kumo search and the web page; implies --text (docs/reference/search.md)",
 		Value: func(v *Values) Value { return Bool(&v.Index) }},
-	{Key: job.FieldsKey, Group: Output, Scope: Node, Change: Grow,
+	{Key: job.FieldsKey, Group: Output, Scope: Crawl, Change: Grow,
 		Help:   "extract records by the rules in YAML `FILE` to fields.jsonl (docs/reference/field-rules.md)",
 		Widens: anotherFile,
 		Value:  func(v *Values) Value { return Text(&v.Fields) }},
@@ -207,11 +215,11 @@ var All = []Setting{
 	{Key: job.PreferKey, Group: Revisits, Scope: Crawl, Change: Live, Option: "Prefer",
 		Help:  "with `REGEX=WEIGHT`, multiply the importance of URLs that match by WEIGHT (repeatable)",
 		Value: func(v *Values) Value { return preferences(&v.Job.Crawl.Prefer) }},
-	{Key: "recrawl", Group: Revisits, Scope: Alone, Change: NextRun, Mirror: true,
+	{Key: desired.RecrawlKey, Group: Revisits, Scope: Crawl, Change: NextRun, Mirror: true,
 		Help: "visit URLs again after this `INTERVAL`: EVERY, or EVERY,LEAST,MOST, or never; 'REGEX=EVERY' for those " +
 			"that match (repeatable)",
 		Value: func(v *Values) Value { return Texts(&v.Recrawl) }},
-	{Key: "due", Group: Revisits, Scope: Alone, Change: PerRun, FlagOnly: true,
+	{Key: desired.DueKey, Group: Revisits, Scope: Crawl, Change: PerRun, FlagOnly: true,
 		Help:  "visit what is due again, then end (without --recrawl: pages last visited 7 or more days ago)",
 		Value: func(v *Values) Value { return Bool(&v.Due) }},
 
@@ -266,10 +274,10 @@ var All = []Setting{
 	{Key: "place-wait", Group: Places, Scope: Node, Change: PerRun, Default: "10m",
 		Help:  "with a remote --out that fails: retry for this time at the end of the crawl",
 		Value: func(v *Values) Value { return Time(&v.PlaceWait) }},
-	{Key: "sink", Group: Places, Scope: Alone, Change: PerRun,
+	{Key: job.SinkKey, Group: Places, Scope: Crawl, Change: NextRun, Unsaved: true,
 		Help:  "send records to the server at this `URL` while the crawl runs (repeatable; docs/reference/sinks.md)",
 		Value: func(v *Values) Value { return Texts(&v.Sinks) }},
-	{Key: "sink-wait", Group: Places, Scope: Alone, Change: PerRun, Default: "1m",
+	{Key: "sink-wait", Group: Places, Scope: Node, Change: PerRun, Default: "1m",
 		Help:  "wait this long at the end for a sink that accepts nothing",
 		Value: func(v *Values) Value { return Time(&v.SinkWait) }},
 

@@ -135,7 +135,7 @@ func (c *carrier) livesUntilDone(t *testing.T, j *job.Job, dice *rand.Rand) (dea
 		case err == nil:
 			return deaths
 		case errors.Is(err, context.Canceled), errors.Is(err, upload.ErrIncomplete), errors.Is(err, placetest.ErrFault),
-			strings.Contains(err.Error(), "cannot be"), strings.Contains(err.Error(), "kept something else"):
+			errors.Is(err, away.ErrReadBack):
 		default:
 			t.Fatal(err)
 		}

@@ -234,9 +234,9 @@ func (o *opening) check() (err error) {
 	j.Crawl.Shares, j.Crawl.Recrawl.Overrides = j.Shares(), j.Crawl.Overrides
 	j.Fetch.Memory = j.Crawl.Shares.Answers()
 	if j.Fetch.Jar = nil; !j.NoCookies {
-		cfg := cookies.Config{Bytes: j.CookieMemory()}
+		cfg := cookies.Config{Bytes: j.CookieMemory(), Configured: j.Fetch.Cookies.HaveLike}
 		if j.Logins != nil {
-			cfg.Private = j.Logins.Private
+			cfg.Private, cfg.PrivateFor = j.Logins.Private, j.Logins.PrivateFor
 		}
 		j.Fetch.Jar = cookies.NewJar(cfg)
 	} else if j.Logins != nil {

@@ -44,7 +44,7 @@ func (o *opening) checkOrder() error {
 		return advice.Usage("order %q: use one of %v", j.Order, job.Orders())
 	}
 	if o.peers != nil && j.Crawl.Claims {
-		return job.CheckMeshOrder(j.Order)
+		return j.CheckMesh()
 	}
 	return nil
 }
@@ -146,7 +146,7 @@ func (o *opening) openRanks() error {
 			o.warnRanks(mark, lost)
 			return nil
 		}
-		if !errors.Is(err, linklog.ErrDamaged) {
+		if !errors.Is(err, linklog.ErrDamaged) && !errors.Is(err, linklog.ErrVersion) {
 			return err
 		}
 		lost = errors.Join(lost, err)
@@ -179,6 +179,8 @@ func (o *opening) warnRanks(mark linklog.Mark, lost error) {
 	known := mark != (linklog.Mark{})
 	switch {
 	case !o.willRun:
+	case errors.Is(lost, linklog.ErrVersion) && !known:
+		o.Job.Warn(fmt.Errorf("the ranking starts again, by links found from now on: %w", linklog.ErrVersion))
 	case lost != nil && known:
 		o.Job.Warn(fmt.Errorf("some of the links for ranking URLs are lost: %w", lost))
 	case lost != nil:

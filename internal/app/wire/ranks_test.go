@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -173,6 +174,39 @@ func TestLinksThatAreLostAreNotMissed(t *testing.T) {
 				t.Errorf("said %q", said)
 			}
 		})
+	}
+}
+
+// TestLinksOfEarlierBuild: a link log of an earlier build, which had no checksums, is replaced with a warning that says
+// so.
+func TestLinksOfEarlierBuild(t *testing.T) {
+	t.Parallel()
+	cfg := synthweb.Clean(2, 4, 120)
+	cfg.MedianSize = 1 << 10
+	s := jobtest.Serve(t, cfg)
+	j := jobtest.For(s, t.TempDir())
+	j.Order, j.Crawl.Pages = job.PageRank, 60
+	if err := run(t, t.Context(), j); !errors.Is(err, policy.ErrLimit) {
+		t.Fatal(err)
+	}
+	name := filepath.Join(j.Dir, filepath.FromSlash(crawl.RankDir), linklog.LinksFile)
+	links, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// No byte of these records begins checksums.
+	if err := os.WriteFile(name, bytes.Repeat([]byte{4, 1, 1}, len(links)/3+1), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	var warned []string
+	j.Warn = func(err error) { warned = append(warned, err.Error()) }
+	j.Crawl.Pages = 0
+	if err := run(t, t.Context(), j); err != nil {
+		t.Fatal(err)
+	}
+	jobtest.WantPerfect(t, s)
+	if len(warned) != 1 || !strings.Contains(warned[0], "earlier build") {
+		t.Errorf("warnings %q, want one that names the earlier build", warned)
 	}
 }
 

@@ -178,7 +178,8 @@ func (r *reader) ReadAt(p []byte, off int64) (n int, err error) {
 			if errors.Is(err, io.EOF) {
 				err = io.ErrUnexpectedEOF
 			}
-			return n, errors.Join(fmt.Errorf("read %s/%s at byte %d: %w", r.disk.place.URL(), r.file.name, r.at, err), r.closeRange())
+			err = fmt.Errorf("read %s/%s at byte %d: %w", r.disk.place.URL(), r.file.name, r.at, err)
+			return n, errors.Join(err, r.closeRange())
 		}
 	}
 	return n, nil

@@ -119,14 +119,17 @@ func (m *Mark) Write(ctx context.Context, p place.Place) error {
 	return WriteSmall(ctx, p, MarkName, append(data, '\n'))
 }
 
-// WriteSmall writes a small file, and reads it back to check it.
+// ErrReadBack means that a file that was just written has other content when it is read.
+var ErrReadBack = errors.New("the location does not return the bytes that were written")
+
+// WriteSmall writes a small file, and reads it back to check it. If they differ, it returns [ErrReadBack].
 func WriteSmall(ctx context.Context, p place.Place, name string, data []byte) error {
 	if err := place.WriteFile(ctx, p, name, data); err != nil {
 		return err
 	}
 	there, err := readSmall(ctx, p, name, int64(len(data)))
 	if err == nil && !bytes.Equal(there, data) {
-		err = fmt.Errorf("%s/%s: the location does not return the bytes that were written", p.URL(), name)
+		err = fmt.Errorf("%s/%s: %w", p.URL(), name, ErrReadBack)
 	}
 	return err
 }

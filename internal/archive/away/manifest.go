@@ -83,7 +83,10 @@ func (m *Manifest) put(e Entry) {
 		m.partial[list] = true
 	} else if m.partial[e.Name] { // the list is whole now
 		delete(m.partial, e.Name)
-		maps.DeleteFunc(m.entries, func(name string, _ Entry) bool { of, _, is := ParsePartName(name); return is && of == e.Name })
+		maps.DeleteFunc(m.entries, func(name string, _ Entry) bool {
+			of, _, is := ParsePartName(name)
+			return is && of == e.Name
+		})
 	}
 }
 

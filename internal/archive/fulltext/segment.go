@@ -70,7 +70,8 @@ var (
 // addDoc adds an encoded document, with its number of words as a lengthByte and the time of its visit.
 func (w *segmentWriter) addDoc(doc []byte, hash [hashBytes]byte, at uint32, length byte, tokens int) error {
 	w.col = append(binary.LittleEndian.AppendUint32(w.col, at), length)
-	w.hsh = binary.LittleEndian.AppendUint32(append(w.hsh, hash[:]...), uint32(w.info.Docs)) //nolint:gosec // maxSegmentDocs
+	w.hsh = append(w.hsh, hash[:]...)
+	w.hsh = binary.LittleEndian.AppendUint32(w.hsh, uint32(w.info.Docs)) //nolint:gosec // maxSegmentDocs
 	w.info.Tokens += int64(tokens)
 	w.block.Bytes(doc)
 	w.info.Docs++

@@ -43,6 +43,15 @@ func Redact(at string) string {
 	return at
 }
 
+// HasPassword reports whether a sink's URL contains a password.
+func HasPassword(u *url.URL) bool {
+	_, has := u.User.Password()
+	for name := range u.Query() {
+		has = has || strings.Contains(strings.ToLower(name), "password")
+	}
+	return has
+}
+
 // RedactURL returns a URL without passwords: that of the user and those in parameters.
 func RedactURL(u *url.URL) string {
 	query, secret := u.Query(), false

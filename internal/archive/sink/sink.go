@@ -19,6 +19,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"kumo/internal/base/page"
 )
 
 // A Record has the data of a URL's newest response, as in pages.jsonl, text.jsonl and fields.jsonl. Texts that are too
@@ -41,12 +43,15 @@ type Record struct {
 	Host        string    `json:"host"`
 	Depth       int       `json:"depth"` // -1 if unknown
 	NoIndex     bool      `json:"noindex,omitempty"`
+	ServerIP    string    `json:"server_ip,omitempty"` // address of the server that answered
 	Headline    string    `json:"headline,omitempty"`
 	Author      string    `json:"author,omitempty"`
 	Published   string    `json:"published,omitempty"`
 	Text        string    `json:"text,omitempty"`   // the main text
 	Fields      []Fields  `json:"fields,omitempty"` // extracted from the page by rules
 	Cut         bool      `json:"cut,omitempty"`    // a text or fields were cut
+	// Rules are the field rules that apply to the URL; nil: unknown. Only sinks with a column for each field use them.
+	Rules []page.FieldRule `json:"-"`
 	// Line is the offset of the page's line in pages.jsonl. Only local sinks use it.
 	Line int64 `json:"-"`
 }
@@ -150,6 +155,14 @@ type Lister interface {
 	// Each calls f with the URL and the version of all records that were put and flushed, in any order. It may call f
 	// several times for a URL of which several versions are stored.
 	Each(ctx context.Context, f func(url string, version time.Time) error) error
+}
+
+// An Attempt is one call of Put. It may have failed because the sink was unreachable.
+type Attempt struct {
+	Sink       string // its name; has no password
+	Batch      []Record
+	Begin, End time.Time
+	Err        error
 }
 
 // Limits of a batch.

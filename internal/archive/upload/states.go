@@ -26,6 +26,8 @@ type StatesConfig struct {
 	MinGain int64           // see States; default 1 MiB; negative: any checkpoint that frees log bytes, at any cost
 	Warn    func(error)     // called with warnings, once per series of failures; may be nil
 	OnTrim  func(TrimStats) // called after the log was trimmed; may be nil
+	// Sent reports whether the crawl's sinks have the records up to some lengths; nil: there are no sinks.
+	Sent func([]store.Mark) bool
 }
 
 // TrimStats has the figures of checkpoint uploads and log trimming.
@@ -38,7 +40,8 @@ type TrimStats struct {
 
 // States uploads checkpoints of a node's state to its location, and trims the log to which the node's journal is
 // shipped. The log is trimmed up to the newest uploaded checkpoint, but not beyond the last one whose pages all have
-// uploaded records. Readers of the log thus learn of all pages whose records are missing.
+// uploaded records, which the crawl's sinks have, too. Readers of the log thus learn of all pages whose records are
+// missing.
 //
 // A checkpoint is uploaded if the log bytes that it frees are at least the bytes of its files that are not uploaded
 // yet, and at least [StatesConfig].MinGain. Order of steps: Checkpoint links its files under second names, so that they
@@ -73,6 +76,7 @@ type States struct {
 type point struct {
 	at      journal.Position
 	missing []string
+	unsent  []store.Mark // lengths of the record files, if records up to them may not be in the sinks
 }
 
 // A pendingState is a checkpoint whose files are staged under second names.
@@ -108,6 +112,9 @@ func (s *States) Checkpoint(at, relies journal.Position, marks []store.Mark) {
 			p.missing = append(p.missing, strings.TrimSuffix(m.Name, ".open"))
 		}
 	}
+	if s.cfg.Sent != nil {
+		p.unsent = marks
+	}
 	s.points = append(s.points, p)
 	s.prunePoints()
 	if !s.loaded || s.pending != nil {
@@ -131,6 +138,9 @@ func (s *States) Checkpoint(at, relies journal.Position, marks []store.Mark) {
 	}
 }
 
+// isSafe reports whether the records of all pages of a checkpoint are uploaded and in the sinks.
+func (p *point) isSafe() bool { return len(p.missing)+len(p.unsent) == 0 }
+
 // maxPoints limits the checkpoints in memory. Beyond it every second one is dropped, which delays trimming.
 const maxPoints = 256
 
@@ -140,7 +150,10 @@ func (s *States) prunePoints() {
 	for i := range s.points {
 		p := &s.points[i]
 		p.missing = slices.DeleteFunc(p.missing, func(name string) bool { return s.listed[name] })
-		if len(p.missing) == 0 {
+		if len(p.unsent) > 0 && s.cfg.Sent(p.unsent) {
+			p.unsent = nil
+		}
+		if p.isSafe() {
 			last = i
 		}
 	}
@@ -159,7 +172,7 @@ func (s *States) prunePoints() {
 
 // safePosition returns the position up to which the records of all pages are known to be uploaded.
 func (s *States) safePosition() journal.Position {
-	if len(s.points) == 0 || len(s.points[0].missing) > 0 {
+	if len(s.points) == 0 || !s.points[0].isSafe() {
 		return 0
 	}
 	return s.points[0].at
@@ -349,8 +362,9 @@ const maxMissingNames = 3
 func (s *States) status() *stats.UploadedState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	x := &stats.UploadedState{Checkpoints: s.stats.States, Bytes: s.stats.Bytes, Last: s.lastUpload, Cut: uint64(s.trimmed),
-		CutBytes: s.stats.Log, Kept: s.cfg.Log.Trimmable(math.MaxInt64), MissingCount: int64(len(s.missing)),
+	x := &stats.UploadedState{Checkpoints: s.stats.States, Bytes: s.stats.Bytes, Last: s.lastUpload,
+		Cut: uint64(s.trimmed), CutBytes: s.stats.Log, Kept: s.cfg.Log.Trimmable(math.MaxInt64),
+		MissingCount: int64(len(s.missing)),
 		MissingFiles: slices.Clone(s.missing[:min(len(s.missing), maxMissingNames)])}
 	if s.uploaded != nil {
 		x.Position = s.uploaded.Position

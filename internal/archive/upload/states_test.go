@@ -403,6 +403,36 @@ func TestALogIsKeptUntilTheManifestNamesTheRecords(t *testing.T) {
 	})
 }
 
+// The log is not trimmed either beyond records that the crawl's sinks do not have.
+func TestALogIsKeptUntilTheSinksHaveTheRecords(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLife(t, 1)
+		u, sent := l.open(), atomic.Bool{}
+		s := u.States(StatesConfig{Log: lifesLog{life: l}, MinGain: -1, Sent: func([]store.Mark) bool { return sent.Load() }})
+		ctx, kill := context.WithCancel(t.Context())
+		var both sync.WaitGroup
+		both.Go(func() { s.Run(ctx) })
+		both.Go(func() { _ = u.Run(ctx) })
+		for range 12 {
+			l.checkpoint(s)
+			synctest.Wait()
+			time.Sleep(time.Hour)
+		}
+		if l.cuts > 0 {
+			t.Errorf("cut %d times before anything was sent", l.cuts)
+		}
+		sent.Store(true)
+		l.checkpoint(s)
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if l.cuts == 0 {
+			t.Error("not cut although all is sent")
+		}
+		kill()
+		both.Wait()
+	})
+}
+
 // If a record file is moved away, the log is not trimmed until it is back, with a warning.
 func TestARecordFileThatIsMovedAwayIsMissed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

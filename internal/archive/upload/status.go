@@ -108,6 +108,6 @@ func (u *Uploader) incompleteError(err error) error {
 	if s.Waiting == 0 && u.ledger.listed {
 		return nil
 	}
-	return fmt.Errorf("%w %s: %s (%s) %s: %w", ErrIncomplete, s.Place, stats.Count(s.Waiting, "files"), stats.Bytes(s.WaitSize),
-		stats.Either(s.Waiting, "waits", "wait"), err)
+	return fmt.Errorf("%w %s: %s (%s) %s: %w", ErrIncomplete, s.Place, stats.Count(s.Waiting, "files"),
+		stats.Bytes(s.WaitSize), stats.Either(s.Waiting, "waits", "wait"), err)
 }

@@ -173,7 +173,20 @@ type Page struct {
 	Refresh       string // canonical target of a refresh; "" if none
 	RefreshAfter  int    // delay of the refresh in seconds
 	Robots        Robots
+	NeedsScript   ScriptNeed // why the page shows nothing without script; "" if it is not known to
 }
+
+// ScriptNeed is the sign by which a page was recognized that shows nothing without script.
+type ScriptNeed string
+
+// The signs.
+const (
+	NoScriptNeeded ScriptNeed = ""
+	ScriptRoot     ScriptNeed = "root"     // an element into which a framework renders
+	ScriptPlea     ScriptNeed = "noscript" // the page asks to enable JavaScript
+	ScriptAlone    ScriptNeed = "empty"    // there are scripts, and hardly any text
+	ScriptLeaves   ScriptNeed = "redirect" // a script loads another page
+)
 
 // LinksCut is the limit that caused links of a page to be dropped.
 type LinksCut string
@@ -215,12 +228,21 @@ type Fields struct {
 	Values []byte // a JSON object
 }
 
+// A FieldRule describes the records that a rule for fields can extract from a page.
+type FieldRule struct {
+	Name   string
+	Each   bool     // any number of records, instead of at most one
+	Fields []string // names of the fields, in the order of the rule
+}
+
 // A MainText is the main content of a page, without the boilerplate of its site. Missing fields are "".
 type MainText struct {
 	Title, Headline, Author string
 	Text                    string // paragraphs, separated by line feeds
 	Published               string // RFC 3339, or a date only
 	Lang                    string // the language detected in the text; if detection fails, the declared language
+	Kind                    string // of page: article, forum, product, listing, documentation, service or other
+	Comments                string // of readers or customers; not part of Text
 }
 
 // A Record is the result of one visit. A visit without a response has a Failure and no Response.
@@ -250,13 +272,21 @@ type Record struct {
 	// hash of the body without content coding; 0 if it has no such coding, now or before, or is incomplete
 	Content uint64
 	Revisit *Ref // an earlier record with the same payload; nil if none
-	// URL of a page with nearly the same text; "" if there is none, or if Revisit is set
+	// URL of a page with nearly the same text; "" if there is none, if Revisit is set, or if texts are not compared
 	NearDuplicate string
 	Recrawl       Recrawl
 	Location      Location // where the response is stored; set by the WARC store
 
+	Phases Phases // of the visit; not stored
+
 	NoIndex   bool // the page has the directive noindex, and the crawl obeys it
 	NoArchive bool // the page has the directive noarchive, and the crawl obeys it
+}
+
+// Phases are the times of a visit's steps after its exchange. They are zero for steps that did not take place.
+type Phases struct {
+	Arrived, Parsed time.Time // start and end of parsing and of judging the links
+	Storing, Stored time.Time // start and end of handing the record to the stores and the journal
 }
 
 // A Recrawl is the result of revisiting a URL.

@@ -32,7 +32,8 @@ type Report struct {
 	Retries        int64   `json:"retries"`
 	RobotsFetched  int64   `json:"robots_fetched"`
 	Links          int64   `json:"links"`
-	LinksCut       int64   `json:"links_cut"` // pages with more links than were read
+	LinksCut       int64   `json:"links_cut"`    // pages with more links than were read
+	NeedsScript    int64   `json:"needs_script"` // pages that show nothing without script
 	Known          int     `json:"urls_known"`
 	Waiting        int     `json:"urls_waiting"`
 	// possibly known already; the next merge of the known URLs decides
@@ -72,6 +73,8 @@ type Report struct {
 	Filters []FilterCounts `json:"filters,omitempty"`
 	// of this run; empty without sinks
 	Sinks []Sink `json:"sinks,omitempty"`
+	// of this process; nil unless this is a node of a cluster with a control unit or master
+	Placement *Placement `json:"placement,omitempty"`
 }
 
 // A SlowHost is a host with the mean time of its responses. If there are more hosts than are counted individually, its
@@ -98,7 +101,7 @@ func (r *Report) Fill(s Snapshot, pagesBefore, bytesBefore int64) {
 	}
 	r.Recrawls = s.Recrawls
 	r.Duplicates, r.Failed, r.Retries, r.RobotsFetched, r.Links = s.Duplicates, s.Failed, s.Retries, s.Robots, s.Links
-	r.Abandoned, r.LinksCut = s.Forsaken, s.LinksCut
+	r.Abandoned, r.LinksCut, r.NeedsScript = s.Forsaken, s.LinksCut, s.NeedsScript
 	r.Statuses, r.Types, r.Errors, r.Skipped = s.Statuses, s.Types, s.Failures, s.Rules
 	r.OffHosts, r.OffTop = len(s.Off), top(s.Off, offTop)
 	for _, n := range s.Off {
@@ -181,11 +184,18 @@ func (r *Report) PrintCounts(w io.Writer) {
 		row("links cut", "%s with more links than were read; links_cut in pages.jsonl has the limit (memory: see --memory)",
 			Count(r.LinksCut, "pages"))
 	}
+	if r.NeedsScript > 0 {
+		row("script", "%s %s nothing without JavaScript, which kumo does not run; needs_script in pages.jsonl names %s",
+			Count(r.NeedsScript, "pages"), Either(r.NeedsScript, "shows", "show"), Either(r.NeedsScript, "it", "them"))
+	}
 	r.PrintFields(row)
 	r.printFilters(row)
 	if r.Abandoned > 0 {
 		row("abandoned", "%s, with %s: the same command tries %s again", Count(r.Abandoned, "URLs"),
 			Either(r.Abandoned, "its host", "their hosts"), Either(r.Abandoned, "it", "them"))
+	}
+	if r.Placement != nil {
+		r.Placement.print(row, r.PagesThisRun, r.Seconds)
 	}
 	var slow []string
 	for _, h := range r.Slowest[:min(3, len(r.Slowest))] {

@@ -25,6 +25,8 @@ type Visit struct {
 	Duplicate bool // same payload as an earlier response
 	Recrawl   bool // not the first visit of the URL
 	LinksCut  bool // the page has more links than were read
+
+	NeedsScript bool // the page shows nothing without script
 }
 
 // A Snapshot is a copy of the counters. It does not share its maps.
@@ -40,12 +42,15 @@ type Snapshot struct {
 	Links      int64 // links found, including repeated ones
 	LinksCut   int64 // visits of pages with more links than were read
 	Skipped    int64 // URLs in scope that were excluded
-	Statuses   map[int]int64
-	Types      map[string]int64
-	Failures   map[string]int64
-	Rules      map[string]int64 // exclusions by rule
-	Off        map[string]int64 // links to hosts outside the crawl, by host
-	Hosts      map[string]Host  // hosts with pages; see Partial
+
+	NeedsScript int64 // visits of pages that show nothing without script
+
+	Statuses map[int]int64
+	Types    map[string]int64
+	Failures map[string]int64
+	Rules    map[string]int64 // exclusions by rule
+	Off      map[string]int64 // links to hosts outside the crawl, by host
+	Hosts    map[string]Host  // hosts with pages; see Partial
 	// hosts were dropped: Hosts has the slower ones, counted since they were last added
 	Partial bool
 }
@@ -108,6 +113,9 @@ func (c *Counter) Visited(v Visit) {
 	}
 	if v.LinksCut {
 		c.s.LinksCut++
+	}
+	if v.NeedsScript {
+		c.s.NeedsScript++
 	}
 	c.s.Bytes += v.Bytes
 	c.countHost(&v)

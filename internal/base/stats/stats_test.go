@@ -12,6 +12,7 @@ func TestReport(t *testing.T) {
 	c.Visited(Visit{Host: "a", Status: 200, Type: "text/html", Bytes: 1000, Took: time.Second})
 	c.Visited(Visit{Host: "a", Status: 404, Type: "text/html", Bytes: 500, Took: 3 * time.Second, Duplicate: true,
 		LinksCut: true})
+	c.Visited(Visit{Host: "s", Status: 200, Type: "text/html", NeedsScript: true})
 	c.Visited(Visit{Host: "b", Failure: "dns"})
 	c.Skipped("robots")
 	c.OffHost("c", 5)
@@ -20,17 +21,17 @@ func TestReport(t *testing.T) {
 	r.Crawl, r.Ended = "test", "done"
 	r.Started, r.Stopped = time.Unix(0, 0), time.Unix(2, 0)
 	r.Fill(c.Snapshot(), 1, 500)
-	if r.Pages != 2 || r.PagesThisRun != 1 || r.PagesPerSecond != 0.5 || r.BytesPerSecond != 500 || r.Failed != 1 ||
+	if r.Pages != 3 || r.PagesThisRun != 2 || r.PagesPerSecond != 1 || r.BytesPerSecond != 500 || r.Failed != 1 ||
 		r.Duplicates != 1 {
 		t.Errorf("%+v", r)
 	}
-	if len(r.Slowest) != 1 || r.Slowest[0] != (SlowHost{"a", 2, 2}) {
+	if len(r.Slowest) != 2 || r.Slowest[0] != (SlowHost{"a", 2, 2}) {
 		t.Errorf("slowest %v", r.Slowest)
 	}
 	var text strings.Builder
 	r.Print(&text)
-	for _, want := range []string{"test: done after 2s", "200 1, 404 1", "dns 1", "robots 1", "1 other host", "a 2.00s",
-		"links cut 1 page with more links"} {
+	for _, want := range []string{"test: done after 2s", "200 2, 404 1", "dns 1", "robots 1", "1 other host", "a 2.00s",
+		"links cut 1 page with more links", "script    1 page shows nothing without JavaScript"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("the report lacks %q:\n%s", want, text.String())
 		}

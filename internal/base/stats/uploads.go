@@ -72,7 +72,7 @@ func (u Uploads) Summary() string {
 	case u.Why == "":
 		return fmt.Sprintf("%s (%s) on the way", Count(u.Waiting, "files"), Bytes(u.WaitSize))
 	}
-	s := "nothing waits, but the storage location fails: " + u.Why
+	s := "no files are pending, but the storage location fails: " + u.Why
 	if u.Waiting > 0 {
 		s = fmt.Sprintf("%s (%s) %s: %s", Count(u.Waiting, "files"), Bytes(u.WaitSize), Either(u.Waiting, "waits", "wait"),
 			u.Why)

@@ -156,8 +156,8 @@ func (w *writer) put(d *batch.Document) error {
 		w.NoAnswer++
 		return nil
 	}
-	rec := page.Record{URL: d.URL, Final: cmp.Or(d.RedirectTo, d.URL), From: d.From, Depth: d.Depth, Time: d.Time, Took: d.Took,
-		Response: &w.resp, Digest: d.Digest, Recrawl: d.Change}
+	rec := page.Record{URL: d.URL, Final: cmp.Or(d.RedirectTo, d.URL), From: d.From, Depth: d.Depth, Time: d.Time,
+		Took: d.Took, Response: &w.resp, Digest: d.Digest, Recrawl: d.Change}
 	if err := d.Response(&w.resp); err == nil {
 		rec.Page = w.read()
 	}

@@ -22,7 +22,8 @@ type progressMonitor struct {
 const reportInterval = 200 * time.Millisecond
 
 func newProgressMonitor(run batch.Run, maps int) *progressMonitor {
-	w := &progressMonitor{report: run.Progress, running: map[*batch.Task]bool{}, outcome: batch.Result{Counters: &batch.Counters{}}}
+	w := &progressMonitor{report: run.Progress, running: map[*batch.Task]bool{},
+		outcome: batch.Result{Counters: &batch.Counters{}}}
 	w.progress.Maps = maps
 	if run.Job.Reduces() {
 		w.progress.Reduces = run.Reducers

@@ -29,8 +29,9 @@ const (
 // A Record is the state and the settings that all nodes of a crawl share.
 type Record struct {
 	State    State               `json:"state"`
-	Why      string              `json:"why,omitempty"` // of a stop that no user requested
-	Changed  time.Time           `json:"changed"`       // time of the last change of State, by the clock of its author
+	Why      string              `json:"why,omitempty"`    // of a stop that no user requested
+	Changed  time.Time           `json:"changed"`          // time of the last change of State, by the clock of its author
+	Started  time.Time           `json:"started,omitzero"` // time of the last Start, by the clock of its author
 	Settings map[string][]string `json:"settings,omitempty"`
 	Seeds    uint64              `json:"seeds"`         // number of chunks of seeds
 	Log      []Change            `json:"log,omitempty"` // actions of users, the latest last
@@ -104,7 +105,7 @@ func (r *Record) ForceState(to State, why string) { r.State, r.Why, r.Changed = 
 // be settings that nodes read from the record while they run. seeded reports whether seeds were added with the start.
 func (r *Record) Start(settings map[string][]string, seeded bool) error {
 	switch {
-	case r.State == Done && !seeded:
+	case r.State == Done && !seeded && !r.Revisits(settings):
 		return fmt.Errorf("%w: the crawl is done; add seeds to resume it", ErrState)
 	case r.State == Waiting && r.Seeds == 0:
 		return fmt.Errorf("%w: the crawl has no seeds yet", ErrState)
@@ -114,7 +115,28 @@ func (r *Record) Start(settings map[string][]string, seeded bool) error {
 		r.merge(settings)
 	}
 	r.ForceState(Running, "")
+	r.Started = r.Changed
 	return nil
+}
+
+// Settings for recrawls: the intervals, and whether the crawl ends after all due pages are visited.
+const (
+	RecrawlKey = "recrawl"
+	DueKey     = "due"
+)
+
+// Revisits reports whether the crawl visits pages again once these settings are changed.
+func (r *Record) Revisits(changed map[string][]string) bool {
+	for _, key := range []string{RecrawlKey, DueKey} {
+		values, is := changed[key]
+		if !is {
+			values = r.Settings[key]
+		}
+		if len(values) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // merge changes settings. A setting without values is removed.
@@ -149,13 +171,13 @@ func (r *Record) Set(to State) error {
 	return nil
 }
 
-// WhyLimit is the reason of a stop at the limit of pages.
-const WhyLimit = "limit"
+// IsActive reports whether nodes should take part in the crawl.
+func (r *Record) IsActive() bool { return r.State == Running || r.State == Paused }
 
-// StopAtLimit stops a running crawl that has reached its limit of pages.
-func (r *Record) StopAtLimit() {
-	if r.State == Running {
-		r.ForceState(Stopping, WhyLimit)
+// StopAtLimit stops a crawl that has reached a limit.
+func (r *Record) StopAtLimit(why string) {
+	if r.State == Running || r.State == Paused && why == WhyTime {
+		r.ForceState(Stopping, why)
 	}
 }
 
@@ -181,11 +203,11 @@ func allowed(from, to State) bool {
 
 // DescribeSettings describes a change of settings, for the log.
 func DescribeSettings(settings map[string][]string) string {
-	var said []string
+	var pairs []string
 	for _, key := range slices.Sorted(maps.Keys(settings)) {
-		said = append(said, key+"="+strings.Join(settings[key], ","))
+		pairs = append(pairs, key+"="+strings.Join(settings[key], ","))
 	}
-	return "set " + strings.Join(said, " ")
+	return "set " + strings.Join(pairs, " ")
 }
 
 // Verb returns the user action that leads to a state.

@@ -4,7 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"strings"
 	"testing"
+	"time"
+
+	"kumo/internal/content/policy"
 )
 
 // The allowed changes of states, and the refused starts.
@@ -57,7 +61,7 @@ func TestSettings(t *testing.T) {
 	if want := map[string][]string{"depth": {"3"}, "delay": {"1s"}}; !reflect.DeepEqual(r.Settings, want) {
 		t.Errorf("%v, want %v", r.Settings, want)
 	}
-	if r.StopAtLimit(); r.State != Stopping || r.Why != WhyLimit {
+	if r.StopAtLimit(WhyLimit); r.State != Stopping || r.Why != WhyLimit || !errors.Is(r.AtLimit(), policy.ErrLimit) {
 		t.Errorf("%+v is not stopped", r)
 	}
 	data, err := json.Marshal(r)
@@ -69,5 +73,49 @@ func TestSettings(t *testing.T) {
 	}
 	if none, err := Parse(nil); err != nil || none.State != Waiting {
 		t.Errorf("no record: %+v, %v", none, err)
+	}
+}
+
+// A crawl that is done may be started to visit its pages again.
+func TestADoneCrawlVisitsPagesAgain(t *testing.T) {
+	for _, c := range []struct {
+		was, now map[string][]string
+		ok       bool
+	}{
+		{map[string][]string{"delay": {"1s"}}, nil, false},
+		{map[string][]string{"delay": {"1s"}}, map[string][]string{DueKey: {"true"}}, true},
+		{map[string][]string{RecrawlKey: {"24h"}}, nil, true},
+		{map[string][]string{RecrawlKey: {"24h"}}, map[string][]string{RecrawlKey: nil}, false},
+	} {
+		r := Record{State: Done, Seeds: 1, Settings: c.was}
+		if err := r.Start(c.now, false); (err == nil) != c.ok {
+			t.Errorf("%v, then %v: %v", c.was, c.now, err)
+		}
+	}
+}
+
+func TestLimits(t *testing.T) {
+	l := Limits{Pages: 10, Bytes: 1000, Time: time.Minute}
+	for _, c := range []struct {
+		pages, bytes int64
+		ran          time.Duration
+		why          string
+	}{{9, 999, 59 * time.Second, ""}, {10, 0, 0, WhyLimit}, {0, 1000, 0, WhySize}, {0, 0, time.Minute, WhyTime}} {
+		if why := l.Reached(c.pages, c.bytes, c.ran); why != c.why {
+			t.Errorf("%+v: %q", c, why)
+		}
+	}
+	if why := (Limits{}).Reached(1e9, 1e9, time.Hour); why != "" {
+		t.Errorf("a crawl without limits reached its %s", why)
+	}
+	r := Record{State: Paused}
+	if r.StopAtLimit(WhySize); r.State != Paused || r.AtLimit() != nil {
+		t.Errorf("a paused crawl reached its size limit: %+v", r)
+	}
+	if r.StopAtLimit(WhyTime); r.State != Stopping || !strings.Contains(r.AtLimit().Error(), "--time-limit") {
+		t.Errorf("a paused crawl ignores its time limit: %+v", r)
+	}
+	if err := r.Start(nil, false); err != nil || !r.Started.Equal(r.Changed) || r.AtLimit() != nil {
+		t.Errorf("%+v, %v", r, err)
 	}
 }

@@ -61,9 +61,12 @@ type Status struct {
 	Controller Node          // node that decides, if known
 	Leads      bool          // this node is the controller
 	Timeout    time.Duration // of a connection to a host that is tried for the first time
-	Owned      int           // hosts
-	Parked     int           // hosts that it owns but may not reach
-	Unsettled  int           // hosts whose owner is not settled
+	MinTimeout time.Duration // bounds within which Timeout adapts to the load
+	MaxTimeout time.Duration
+	Requests   int64 // requests and answers about hosts that this node has handled as the controller
+	Owned      int   // hosts
+	Parked     int   // hosts that it owns but may not reach
+	Unsettled  int   // hosts whose owner is not settled
 
 	Quota *Quota // nil: none, or unknown
 }
@@ -190,6 +193,19 @@ type Load struct {
 	Machine  Machine
 }
 
+// QueueTime returns the time until the queue is empty; 0: unknown.
+func (l *Load) QueueTime() time.Duration {
+	if l.Rate <= 0 {
+		return 0
+	}
+	return time.Duration(min(float64(l.Pending)/l.Rate, 1e9) * float64(time.Second))
+}
+
+// HasShortQueue reports whether the node will need more work within a time.
+func (l *Load) HasShortQueue(within time.Duration) bool {
+	return !l.Paused && l.Rate > 0 && l.Pending+int64(l.Fetching) > 0 && l.QueueTime() < within
+}
+
 // A Machine is a node's hardware. Zero means unknown.
 type Machine struct {
 	Cores       float64 // CPUs available to the node; may be below 1 with a CPU limit
@@ -213,8 +229,9 @@ type Joining struct{ Nodes []Node }
 // A Queue is a host with pending URLs.
 type Queue struct {
 	Host    string
-	Pending int  // URLs
-	Busy    bool // a fetch is in progress; the host can move when it has ended
+	Pending int           // URLs
+	Busy    bool          // a fetch is in progress; the host can move when it has ended
+	Delay   time.Duration // least time between two requests
 }
 
 func (Members) event()           {}

@@ -65,6 +65,9 @@ func (c *Cookie) isValid() bool {
 		strings.ContainsFunc(c.Name+c.Value+c.Path+c.Domain, func(r rune) bool { return isControl(r) || r == ';' }) {
 		return false
 	}
+	if !c.matchesPrefix(c.HostOnly && c.Path == "/") {
+		return false
+	}
 	if c.HostOnly {
 		return true
 	}

@@ -21,6 +21,11 @@ type Config struct {
 	OnChange func(c *Cookie)
 	// Private reports whether cookies of a host are private; nil: none are
 	Private func(host string) bool
+	// PrivateFor reports whether cookies of a host to which c may be sent are private; nil: none are
+	PrivateFor func(c *Cookie) bool
+	// Configured reports whether the user has configured a cookie of c's name for a host to which c may be sent; nil:
+	// none
+	Configured func(c *Cookie) bool
 }
 
 // maxSent limits the bytes of a domain's cookies, since all of them may have to be sent in one request.
@@ -163,7 +168,8 @@ func (j *Jar) Store(fields []string, from Target, secret bool, now time.Time) (p
 	return private
 }
 
-// Import adds a cookie that this or another jar had. Of two cookies with the same key, the last one set is kept.
+// Import adds a cookie that this or another jar had. Of two cookies with the same key, the last one set is kept; but a
+// private one is kept always.
 func (j *Jar) Import(c Cookie) {
 	if j != nil {
 		j.set(&c, nil)
@@ -191,7 +197,7 @@ func (j *Jar) set(c *Cookie, from *Target) (changed bool) {
 	i := slices.IndexFunc(d.cookies, func(k storedCookie) bool { return k.sameKey(c) })
 	if i >= 0 {
 		was := &d.cookies[i]
-		if from == nil && was.Set.After(c.Set) {
+		if from == nil && (was.Private || was.Set.After(c.Set)) {
 			return false
 		}
 		c.Created, c.Private = was.Created, c.Private || was.Private

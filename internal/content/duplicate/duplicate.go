@@ -54,7 +54,8 @@ func (s *Signature) band(i int) uint64 {
 	return mix(uint64(b[0]) | uint64(b[1])<<16 | uint64(b[2])<<32 | uint64(b[3])<<48 + uint64(i))
 }
 
-// DefaultPages is the default number of pages in a table. They take 20 MB if URLs have 100 bytes.
+// DefaultPages is the default number of pages in a table. They take 7 MB if URLs have 100 bytes, and 20 MB if each has a
+// signature.
 const DefaultPages = 1 << 15
 
 // A Table holds the most recent pages. Its methods are safe for concurrent use.
@@ -63,6 +64,7 @@ type Table struct {
 	max    int
 	pages  []entry
 	next   int // overwritten next, once the table is full
+	long   int // pages with sketches
 	exact  map[uint64]int32
 	briefs map[uint64]int32 // short pages, by domain and text
 	slots  [bands][]int32   // by the low bits of the band's hash: the page's index + 1; 0: none
@@ -72,8 +74,7 @@ type entry struct {
 	url    string
 	domain uint64
 	digest uint64
-	sig    Signature
-	html   bool // there is a text to compare
+	sig    *Signature // nil: there is no text to compare
 	copies uint32
 }
 
@@ -95,13 +96,9 @@ type Match struct {
 }
 
 // FindOrAdd looks for an earlier page that resembles the page, and adds the page unless its domain has one. sig is nil
-// if the page has no text to compare.
+// if the page has no text to compare; otherwise the table keeps it.
 func (t *Table) FindOrAdd(url, domain string, digest [20]byte, sig *Signature) Match {
-	e := entry{url: url, domain: hash(domain), digest: binary.LittleEndian.Uint64(digest[:]), html: sig != nil &&
-		!sig.short}
-	if sig != nil {
-		e.sig = *sig
-	}
+	e := entry{url: url, domain: hash(domain), digest: binary.LittleEndian.Uint64(digest[:]), sig: sig}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	m, at := t.find(&e)
@@ -121,12 +118,12 @@ func (t *Table) find(e *entry) (m Match, found int32) {
 		found = i
 		m = Match{URL: t.pages[i].url, Exact: true, Domain: t.pages[i].domain == e.domain}
 	}
-	if !m.Domain && e.sig.brief != 0 {
+	if !m.Domain && e.isBrief() {
 		if i, met := t.briefs[e.briefKey()]; met {
 			return Match{URL: t.pages[i].url, Brief: true, Domain: true}, i
 		}
 	}
-	if m.Domain || !e.html || len(t.slots[0]) == 0 {
+	if m.Domain || !e.isLong() || len(t.slots[0]) == 0 {
 		return m, found
 	}
 	for b := range bands {
@@ -135,7 +132,7 @@ func (t *Table) find(e *entry) (m Match, found int32) {
 			continue
 		}
 		p := &t.pages[at]
-		if same := p.domain == e.domain; (m.URL == "" || same && !m.Domain) && p.html && e.sig.near(&p.sig) {
+		if same := p.domain == e.domain; (m.URL == "" || same && !m.Domain) && p.isLong() && e.sig.near(p.sig) {
 			m, found = Match{URL: p.url, Domain: same}, at
 		}
 		if m.Domain {
@@ -144,6 +141,12 @@ func (t *Table) find(e *entry) (m Match, found int32) {
 	}
 	return m, found
 }
+
+// isLong reports whether the page has a text to compare by its sketches.
+func (e *entry) isLong() bool { return e.sig != nil && !e.sig.short }
+
+// isBrief reports whether the page has a short text to compare.
+func (e *entry) isBrief() bool { return e.sig != nil && e.sig.brief != 0 }
 
 func (e *entry) briefKey() uint64 { return mix(e.sig.brief + e.domain) }
 
@@ -161,16 +164,22 @@ func (t *Table) store(e entry) {
 		if old := &t.pages[at]; t.exact[old.digest] == int32(at) {
 			delete(t.exact, old.digest)
 		}
-		if old := &t.pages[at]; old.sig.brief != 0 && t.briefs[old.briefKey()] == int32(at) {
+		if old := &t.pages[at]; old.isBrief() && t.briefs[old.briefKey()] == int32(at) {
 			delete(t.briefs, old.briefKey())
+		}
+		if t.pages[at].isLong() {
+			t.long--
 		}
 		t.pages[at] = e // stale slots of the replaced page are harmless: near rejects them
 	}
 	t.exact[e.digest] = int32(at)
-	if e.sig.brief != 0 {
+	if e.isBrief() {
 		t.briefs[e.briefKey()] = int32(at)
 	}
-	if len(t.slots[0]) < 2*len(t.pages) && e.html {
+	if !e.isLong() {
+		return
+	}
+	if t.long++; len(t.slots[0]) < 2*t.long {
 		t.grow()
 		return
 	}
@@ -179,7 +188,7 @@ func (t *Table) store(e entry) {
 
 func (t *Table) index(at int) {
 	e := &t.pages[at]
-	if !e.html {
+	if !e.isLong() {
 		return
 	}
 	for b := range bands {
@@ -190,7 +199,7 @@ func (t *Table) index(at int) {
 // grow doubles the slots of the bands.
 func (t *Table) grow() {
 	size := max(initialSlots, 2*len(t.slots[0]))
-	for size < 2*len(t.pages) {
+	for size < 2*t.long {
 		size *= 2
 	}
 	for b := range t.slots {

@@ -71,7 +71,7 @@ func TestRecallAndPrecision(t *testing.T) {
 		for i := range texts {
 			body := page(changed(rnd, texts[i], c.part))
 			sig := r.Read(body)
-			m, _ := table.find(&entry{domain: hash("example.com"), sig: sig, html: true, digest: uint64(i)})
+			m, _ := table.find(&entry{domain: hash("example.com"), sig: &sig, digest: uint64(i)})
 			if m.URL == fmt.Sprint(i) {
 				found++
 			} else if m.URL != "" {
@@ -179,7 +179,7 @@ func TestTableForgetsTheOldest(t *testing.T) {
 	}
 	for i, want := range map[int]string{0: "", 899: "", 900: "900", 999: "999"} {
 		sig := r.Read(page(texts[i]))
-		if m, _ := table.find(&entry{sig: sig, html: true, digest: 7, domain: hash("a")}); m.URL != want {
+		if m, _ := table.find(&entry{sig: &sig, digest: 7, domain: hash("a")}); m.URL != want {
 			t.Errorf("%d: %q", i, m.URL)
 		}
 	}

@@ -88,7 +88,7 @@ func (r *Reader) addWord(word uint64, at span) {
 // markup reads the construct whose "<" is at a position, and returns its end.
 func (r *Reader) markup(html []byte, at int) int {
 	at++
-	if bytes.HasPrefix(html[at:], []byte("!--")) {
+	if at+2 < len(html) && html[at] == '!' && html[at+1] == '-' && html[at+2] == '-' {
 		return indexAfter(html, at+3, "-->")
 	}
 	closing := at < len(html) && html[at] == '/'
@@ -106,7 +106,7 @@ func (r *Reader) markup(html []byte, at int) int {
 		name = 0 // not one of the names below
 	}
 	begin = at
-	if at = indexAfter(html, at, ">"); shows(name) && !r.checkBoilerplate() {
+	if at = pastTag(html, at); shows(name) && !r.checkBoilerplate() {
 		shown := sourceHash(html[begin:at])
 		r.media = r.media*prime ^ shown
 		if name == img {
@@ -277,23 +277,34 @@ func skipRaw(html []byte, at int, name string) int {
 			return len(html)
 		}
 		if bytes.EqualFold(html[at:at+len(name)], []byte(name)) {
-			return indexAfter(html, at+len(name), ">")
+			return pastTag(html, at+len(name))
 		}
 	}
 }
 
 // indexAfter returns the position after the next occurrence of end, or the end of the text.
 func indexAfter(html []byte, at int, end string) int {
-	var i int
-	if len(end) == 1 {
-		i = bytes.IndexByte(html[at:], end[0])
-	} else {
-		i = bytes.Index(html[at:], []byte(end))
-	}
+	i := bytes.Index(html[at:], []byte(end))
 	if i < 0 {
 		return len(html)
 	}
 	return at + i + len(end)
+}
+
+// pastTag returns the position after the next ">", or the end of the text. Most are within eight bytes, which are
+// compared as one number.
+func pastTag(html []byte, at int) int {
+	if at+8 <= len(html) {
+		x := binary.LittleEndian.Uint64(html[at:]) ^ '>'*lowBits
+		if zeros := (x - lowBits) &^ x & highBits; zeros != 0 {
+			return at + bits.TrailingZeros64(zeros)/8 + 1
+		}
+		at += 8
+	}
+	if i := bytes.IndexByte(html[at:], '>'); i >= 0 {
+		return at + i + 1
+	}
+	return len(html)
 }
 
 // sourceHash hashes the URL of an image, without its query.

@@ -1,5 +1,7 @@
 package duplicate
 
+import "math/bits"
+
 const (
 	bins        = 64
 	minShingles = 16 // below which a sketch is not compared
@@ -39,11 +41,10 @@ func (s *sketch) add(h, word uint64) {
 	}
 }
 
-// mix distributes the bits of a number (the finalizer of splitmix64).
+// mix distributes the bits of a number, with one multiplication to 128 bits as in wyhash.
 func mix(x uint64) uint64 {
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
+	hi, lo := bits.Mul64(x^0xbf58476d1ce4e5b9, x^0x94d049bb133111eb)
+	return hi ^ lo
 }
 
 // minima returns 16 bits of each bin's minimum. An empty bin takes the value of the next non-empty bin (Shrivastava and

@@ -166,6 +166,14 @@ func (c *Cookies) pairs(t target, now time.Time) iter.Seq[string] {
 	}
 }
 
+// HaveLike reports whether there is a cookie with the name of another one, for a host to which both may be sent.
+func (c *Cookies) HaveLike(other *cookies.Cookie) bool {
+	return c != nil && slices.ContainsFunc(c.list, func(k cookie) bool {
+		name, _, _ := strings.Cut(k.pair, "=")
+		return name == other.Name && k.Overlaps(other)
+	})
+}
+
 // changedBy reports whether a response from t sets one of the cookies to another value. The new value is then a secret,
 // like the configured one.
 func (c *Cookies) changedBy(fields []string, t target, now time.Time) bool {

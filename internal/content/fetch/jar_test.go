@@ -157,3 +157,27 @@ func TestFormWithoutConnection(t *testing.T) {
 		t.Errorf("error %v, request %q", err, resp.RequestRaw)
 	}
 }
+
+// A cookie is like a configured one of its name if both may be sent to the same host.
+func TestCookiesLikeConfiguredOnes(t *testing.T) {
+	given, err := LoadCookies(strings.NewReader(
+		"w.a.example\tFALSE\t/\tFALSE\t0\tone\tv\n.b.example\tTRUE\t/\tFALSE\t0\tall\tv\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for c, want := range map[cookies.Cookie]bool{
+		{Name: "one", Domain: "w.a.example", HostOnly: true}: true,
+		{Name: "one", Domain: "a.example"}:                   true,
+		{Name: "two", Domain: "a.example"}:                   false,
+		{Name: "one", Domain: "v.a.example", HostOnly: true}: false,
+		{Name: "all", Domain: "v.b.example", HostOnly: true}: true,
+		{Name: "all", Domain: "c.example"}:                   false,
+	} {
+		if got := given.HaveLike(&c); got != want {
+			t.Errorf("%s of %s, host only: %v: like a configured one: %v, want %v", c.Name, c.Domain, c.HostOnly, got, want)
+		}
+	}
+	if (*Cookies)(nil).HaveLike(&cookies.Cookie{Name: "one", Domain: "a.example"}) {
+		t.Error("there is a cookie without cookies")
+	}
+}

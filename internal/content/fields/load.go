@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"kumo/internal/base/advice"
+	"kumo/internal/base/page"
 	"kumo/internal/base/yaml"
 	"kumo/internal/content/fields/tree"
 	"kumo/internal/content/fields/value"
@@ -36,18 +37,25 @@ func (e *Error) Error() string {
 	return at + ": " + e.What
 }
 
-// Load reads a file of rules. It returns a usage error with all faults, each an [Error].
-func Load(name string) (*Rules, error) {
+// Load reads a file of rules, and returns its content, in whole lines. Instead of a file's name, it accepts such
+// content, which a crawl of several nodes has in its settings. The error is a usage error with all faults, each an
+// [Error].
+func Load(name string) (*Rules, string, error) {
+	if strings.Contains(name, "\n") {
+		rules, err := Parse("the crawl's field rules", []byte(name))
+		return rules, name, err
+	}
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, advice.Usage("%w", err)
+		return nil, "", advice.Usage("%w", err)
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
-		return nil, advice.Usage("%w", err)
+		return nil, "", advice.Usage("%w", err)
 	}
-	return Parse(name, data)
+	rules, err := Parse(name, data)
+	return rules, strings.TrimRight(string(data), "\n") + "\n", err
 }
 
 // Parse parses the content of a file of rules; name is the file's name.
@@ -107,6 +115,10 @@ func (l *loader) load(data []byte) *Rules {
 			l.fault(n, r.name, "the rule in line %d has the same name", first)
 		}
 		names[r.name] = yaml.Line(n)
+		r.info = page.FieldRule{Name: r.name, Each: r.each != nil}
+		for _, f := range r.fields {
+			r.info.Fields = append(r.info.Fields, f.name)
+		}
 		rs.rules = append(rs.rules, r)
 	}
 	return rs

@@ -42,6 +42,7 @@ import (
 	"slices"
 	"strings"
 
+	"kumo/internal/base/page"
 	"kumo/internal/content/fields/tree"
 	"kumo/internal/content/fields/value"
 )
@@ -65,6 +66,7 @@ type rule struct {
 	each   *source // nil: one record for the page
 	fields []*field
 	all    []*field // fields and nested fields, by number
+	info   page.FieldRule
 }
 
 // A field is the sources and the type of a value.
@@ -148,6 +150,16 @@ func (rs *Rules) Matches(pageURL string) bool {
 
 func (r *rule) matches(pageURL string) bool {
 	return len(r.urls) == 0 || slices.ContainsFunc(r.urls, func(re *regexp.Regexp) bool { return re.MatchString(pageURL) })
+}
+
+// For returns the rules that match a URL.
+func (rs *Rules) For(pageURL string) (all []page.FieldRule) {
+	for _, r := range rs.rules {
+		if r.matches(pageURL) {
+			all = append(all, r.info)
+		}
+	}
+	return all
 }
 
 // Names returns the names of the rules, in the order of the file.

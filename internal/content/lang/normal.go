@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"encoding/binary"
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
@@ -40,6 +41,12 @@ func span(text []byte) int {
 func plain(text []byte) int {
 	last := 0
 	for i := 0; i < len(text); {
+		for i+8 <= len(text) && binary.LittleEndian.Uint64(text[i:])&0x8080808080808080 == 0 { // eight bytes of ASCII
+			last, i = i+7, i+8
+		}
+		if i == len(text) {
+			break
+		}
 		r, n := rune(text[i]), 1
 		if r >= utf8.RuneSelf {
 			r, n = utf8.DecodeRune(text[i:])

@@ -72,6 +72,14 @@ func (c *Config) Private(host string) bool {
 	})
 }
 
+// PrivateFor reports whether a cookie may be sent to a host whose cookies are secret because of a login.
+func (c *Config) PrivateFor(k *cookies.Cookie) bool {
+	return slices.ContainsFunc(c.Sites, func(s Site) bool {
+		return slices.ContainsFunc(s.Hosts, k.Covers) ||
+			slices.ContainsFunc(s.PostTo, func(to string) bool { return k.Covers(cookies.HostOf(to)) })
+	})
+}
+
 // Has reports whether a host needs a login.
 func (s *Sessions) Has(host string) bool { return s != nil && s.sites[host] != nil }
 

@@ -137,3 +137,21 @@ func TestPostTo(t *testing.T) {
 		})
 	}
 }
+
+// A cookie is private if it may be sent to any host with a login.
+func TestCookiesForHostsWithALogin(t *testing.T) {
+	cfg := &Config{Sites: []Site{{Hosts: []string{"w.a.example"}, PostTo: []string{"sso.b.example:8443"}}}}
+	for c, want := range map[cookies.Cookie]bool{
+		{Domain: "w.a.example", HostOnly: true}:   true,
+		{Domain: "a.example"}:                     true,
+		{Domain: "a.example", HostOnly: true}:     false,
+		{Domain: "x.w.a.example"}:                 false,
+		{Domain: "b.example"}:                     true,
+		{Domain: "sso.b.example", HostOnly: true}: true,
+		{Domain: "c.example"}:                     false,
+	} {
+		if got := cfg.PrivateFor(&c); got != want {
+			t.Errorf("%s, host only: %v: private: %v, want %v", c.Domain, c.HostOnly, got, want)
+		}
+	}
+}

@@ -1,102 +1,124 @@
 package maintext
 
 import (
-	"log/slog"
-	"net/url"
 	"strings"
 
-	"codeberg.org/readeck/go-readability/v2"
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 )
 
-// minLibraryWeight is the minimum weight of an article, in Latin letters, for which the library's result is trusted.
-const minLibraryWeight = 250
+// minWeight is a weight in Latin letters. Below it, a text in JSON-LD may replace a main text. If a page has it without
+// a layer or comments, these are not the main text.
+const minWeight = 250
 
-// readArticle sets the main text, and the headline if the head has none. If the page shows less text than its JSON-LD
-// has, as a page filled by scripts does, it uses the JSON-LD text. It returns the subtree with the text, or nil if the
-// text is not from the tree.
-func (t *Text) readArticle(doc *html.Node, page string) *html.Node {
-	data := articleText(t.Text)
-	found := t.readBody(doc, page)
-	if shown := weigh(t.Text); shown < minLibraryWeight && shown < weigh(data) {
+// readText sets the main text. It tries less likely parts of a page until it finds text: a page with visible text
+// always has a main text. If the page shows less text than its JSON-LD has, as a page filled by scripts does, it uses
+// the latter.
+func (d *document) readText(t *Text, c *classifier, k kind, data string) {
+	t.Text = d.textOf(k, d.headlines(t))
+	if shown := weigh(t.Text); shown < minWeight && shown < weigh(data) {
 		t.Text = data
-		return nil
+		d.found = nil
+		return
 	}
-	return found
+	for _, more := range []*bool{&d.noscript, &d.shown} {
+		if t.Text != "" && (more != &d.noscript || !d.hasMoreWithoutScript(weigh(t.Text))) {
+			return
+		}
+		*more = true
+		d.scan()
+		d.markAsides(k)
+		d.sumPassages()
+		t.Text = d.textOf(c.kindOf(k), d.headlines(t))
+	}
 }
 
-// readBody finds the main text in the visible part of a page: with the library, or with blocks if the library finds too
-// little. It changes the tree, and returns the chosen subtree.
-func (t *Text) readBody(doc *html.Node, page string) (chosen *html.Node) {
-	t.Text = ""
-	u, err := url.Parse(page)
-	if err != nil {
-		u = nil
+// hasMoreWithoutScript reports whether a page with little text has its text in noscript elements, as forums that are
+// drawn by scripts do.
+func (d *document) hasMoreWithoutScript(shown int) bool {
+	if shown >= minWeight {
+		return false
 	}
-	headings := headingsOf(doc)
-	removeAsides(doc)
-	parser := readability.NewParser()
-	parser.DisableJSONLD = true
-	parser.Logger = slog.New(slog.DiscardHandler) // the default logger formats messages that it discards
-	parser.CharThresholds = minArticle
-	if r, err := parser.ParseDocument(doc, u); err == nil {
-		if r.Node != nil {
-			removeLinkLists(r.Node)
-		}
-		t.Text = render(r.Node, doc)
-		chosen = r.Node
-		if t.Headline == "" {
-			t.Headline = respace(collapse(r.Title(), maxField), t.Title)
+	hidden := 0
+	for i := range d.flags {
+		if n := d.tree.Node(i); n.DataAtom == atom.Noscript {
+			for c := range d.near(n) {
+				if c.Type == html.TextNode {
+					hidden += weigh(c.Data)
+				}
+			}
 		}
 	}
-	headings[t.Headline] = true
-	t.Text = afterHeading(t.Text, headings)
-	all, links := weighNode(doc, false)
-	if weigh(t.Text) > 2*(all-links) {
-		t.Text = "" // more than half of it is in links, as in a menu or a directory listing
-	}
-	found := weigh(t.Text)
-	if found >= minLibraryWeight && 2*found >= all {
-		return chosen // blocks cannot find more than twice as much
-	}
-	own := blocks(doc)
-	other := weigh(own)
-	if found < minLibraryWeight && found < other || 2*found < other {
-		t.Text, chosen = own, doc
-	}
-	return chosen
+	return hidden >= minWeight && hidden > 4*shown
 }
 
-// minArticle is the minimum number of characters that the library accepts; below it, the library retries with weaker
-// rules.
-const minArticle = 200
-
-// respace returns the title if it differs from the headline only in spaces, which the library inserts around inline
-// markup.
-func respace(headline, title string) string {
-	if strings.ReplaceAll(headline, " ", "") == strings.ReplaceAll(title, " ", "") {
-		return title
-	}
-	return headline
-}
-
-// headingsOf returns the texts of the h1 elements.
-func headingsOf(doc *html.Node) map[string]bool {
-	all := map[string]bool{}
-	for n := range descendants(doc) {
-		if n.DataAtom == atom.H1 {
-			all[textOf(n)] = true
+// textOf returns the text of a page of a kind. If there is none, it returns the menus, the asides, or the headings.
+func (d *document) textOf(k kind, headings map[string]bool) string {
+	d.out.tiles = k == product
+	text := d.write(d.roots(k), k == documentation || k == listing, k != articleKind, headings)
+	d.out.tiles = false
+	for _, also := range []flag{dropped, dropped | aside} {
+		if text == "" {
+			d.restore(also)
+			text = d.write([]int{0}, true, true, headings)
 		}
 	}
+	return text
+}
+
+// restore clears flags of all nodes.
+func (d *document) restore(f flag) {
+	for i := range d.flags {
+		d.flags[i] &^= f
+	}
+}
+
+// write writes the text of nodes, and records them for Markdown.
+func (d *document) write(roots []int, lists, trailing bool, headings map[string]bool) string {
+	w := &d.out
+	w.reset(d)
+	w.lists, w.trailing, w.headings = lists, trailing, headings
+	for _, root := range roots {
+		w.write(root)
+	}
+	d.found = roots
+	return w.finish()
+}
+
+// sumPassages sums the good passages with the greatest minimum weight of which there are any.
+func (d *document) sumPassages() {
+	for _, least := range []int32{sentence, words, letter} {
+		if d.sumGood(least); d.goodOf(0) > 0 {
+			return
+		}
+	}
+}
+
+// maxHeadlines bounds the headings that are compared with the beginning of the text.
+const maxHeadlines = 256
+
+// headlines returns the headings that the text must not begin with: the headline, the title and the first h1 elements.
+func (d *document) headlines(t *Text) map[string]bool {
+	all := map[string]bool{t.Headline: true, t.Title: true}
+	for i := range d.flags {
+		if len(all) >= maxHeadlines {
+			break
+		}
+		if n := d.tree.Node(i); n.DataAtom == atom.H1 && d.flags[i]&gone == 0 {
+			all[d.headingOf(n)] = true
+		}
+	}
+	delete(all, "")
 	return all
 }
 
-// afterHeading removes the first line of a text if it is a heading.
-func afterHeading(text string, headings map[string]bool) string {
-	first, rest, _ := strings.Cut(text, "\n")
-	if headings[first] {
-		return rest
+// headlineFromTitle returns the title without the site's name, which usually follows the last separator.
+func (h *head) headlineFromTitle() string {
+	for _, sign := range []string{" | ", " - ", " – ", " — ", " :: ", " » "} {
+		at := strings.LastIndex(h.title, sign)
+		if at > 0 && len(strings.Fields(h.title[:at])) >= 3 && at > len(h.title)-at {
+			return h.title[:at]
+		}
 	}
-	return text
+	return h.title
 }

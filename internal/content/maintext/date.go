@@ -3,7 +3,6 @@ package maintext
 import (
 	"cmp"
 	"fmt"
-	"iter"
 	"regexp"
 	"strconv"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/net/html"
-	"golang.org/x/net/html/atom"
 
 	"kumo/internal/base/months"
 )
@@ -49,25 +47,6 @@ func firstDate(now time.Time, declared ...string) string {
 	return ""
 }
 
-// findDate finds the publication date of a page whose head does not declare it explicitly, with the time if it has a
-// time zone. The sources are, most reliable first: other elements of the head, the URL, time elements, elements whose
-// names indicate dates, and short texts. A date must have year, month and day.
-func findDate(doc *html.Node, page string, now time.Time) string {
-	d := dateFinder{now: now}
-	for n := range descendants(doc) {
-		switch {
-		case n.Type == html.ElementNode:
-			d.read(n)
-		case n.Type == html.TextNode && d.text == "" && len(n.Data) <= maxLoneDate && !isCode(n.Parent):
-			d.text = readDate(n.Data, now)
-		}
-	}
-	if day := cmp.Or(d.meta, firstDay(inPath, pathOf(page), now), d.published, d.time, d.named); day != "" {
-		return day
-	}
-	return cmp.Or(eastAsianDate(doc, now), d.text)
-}
-
 // hasDigits reports whether a text has at least n digits. It quickly excludes most texts from the search for dates.
 func hasDigits(s string, n int) bool {
 	for i := 0; i < len(s) && n > 0; i++ {
@@ -76,12 +55,6 @@ func hasDigits(s string, n int) bool {
 		}
 	}
 	return n <= 0
-}
-
-// A dateFinder stores the first date from each source.
-type dateFinder struct {
-	now                                time.Time
-	meta, published, time, named, text string
 }
 
 // metaDates are names of meta elements with a publication date. Names that are also used for the last change are not
@@ -95,71 +68,15 @@ var metaDates = wordSet(`
 	timestamp displaydate release_date article:publicationdate article_publish_date bt:pubdate nrk_date
 	rnews:datepublished prism.publicationdate vr:published_time dateposted firstpublished creationdatetime`)
 
-// dateNames are words in a class or id of elements with a publication date.
-var dateNames = wordSet(`
-	date datum fecha data dateline datetime published pubdate publishdate posted timestamp time byline meta
-	entrydate postdate submitted info infos credits dato created publish postmetadata subline details header
-	datepublished tanggal`)
-
 const (
 	maxShortText = 160 // bytes of an element about the page; longer texts may mention other dates
 	maxLoneDate  = 40  // bytes of a text that is little more than a date
 )
 
-func (d *dateFinder) read(n *html.Node) {
-	if n.DataAtom == atom.Meta {
-		if d.meta == "" && metaDates[strings.ToLower(attr(n, "name")+attr(n, "property")+attr(n, "itemprop")+attr(n,
-			"pubdate"))] {
-			d.meta = readDate(attr(n, "content"), d.now)
-		}
-		return
-	}
-	if n.DataAtom == atom.Time || n.DataAtom == atom.Abbr {
-		at := cmp.Or(attr(n, "datetime"), attr(n, "title"))
-		found := cmp.Or(readDate(at, d.now), readDate(shortTextOf(n), d.now))
-		if d.published == "" && (has(n, "pubdate") || isNamed(n, publishedNames)) {
-			d.published = found
-		}
-		if d.time == "" && n.DataAtom == atom.Time {
-			d.time = found
-		}
-	}
-	if d.named == "" && n.DataAtom != atom.Body && n.DataAtom != atom.Html && isNamed(n, dateNames) {
-		d.named = cmp.Or(readDate(attr(n, "content"), d.now), readDate(shortTextOf(n), d.now))
-	}
-}
-
-var publishedNames = wordSet("published pubdate publish dtpublished")
-
-// isNamed reports whether the class, id or itemprop of an element contains one of the words.
-func isNamed(n *html.Node, names map[string]bool) bool {
-	for _, a := range n.Attr {
-		if a.Namespace != "" || a.Key != "class" && a.Key != "id" && a.Key != "itemprop" {
-			continue
-		}
-		for name := range wordsOf(a.Val) {
-			if names[name] || strings.HasSuffix(name, "date") && !strings.HasSuffix(name, "update") {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// isCode reports whether an element contains code, where dates are not publication dates.
-func isCode(n *html.Node) bool {
-	return n != nil && (n.DataAtom == atom.Pre || n.DataAtom == atom.Code)
-}
-
-// wordsOf yields the words of a class, id or microdata name in lower case.
-func wordsOf(names string) iter.Seq[string] {
-	return strings.FieldsFuncSeq(strings.ToLower(names), func(r rune) bool { return !unicode.IsLetter(r) })
-}
-
 // shortTextOf returns the text of an element, or "" if it is long.
-func shortTextOf(n *html.Node) string {
+func (d *document) shortTextOf(n *html.Node) string {
 	var b strings.Builder
-	for c := range descendants(n) {
+	for c := range d.near(n) {
 		if c.Type == html.TextNode {
 			if b.Len()+len(c.Data) > 4*maxShortText {
 				return ""
@@ -187,28 +104,34 @@ var (
 		"Mon, 2 Jan 2006 15:04:05 -0700"}
 )
 
-// readDate parses the first date in a short text, with the time if it is in a standard layout. Of a day and a month in
-// digits, the day comes first, unless that is not a valid date.
-func readDate(s string, now time.Time) string {
-	s = strings.TrimSpace(s)
+// A dateReader parses dates. Of a day and a month in digits, the day comes first, unless the page is American, that is
+// not a valid date, or the weekday beside it says otherwise.
+type dateReader struct {
+	now        time.Time
+	monthFirst bool
+}
+
+// read parses the first date in a short text, with the time if it is in a standard layout.
+func (r dateReader) read(s string) string {
+	s = asciiDigits(strings.TrimSpace(s))
 	if len(s) > maxShortText || !hasDigits(s, 4) {
 		return ""
 	}
-	if day := firstDate(now, s); day != "" {
+	if day := firstDate(r.now, s); day != "" {
 		return day
 	}
 	for _, layout := range httpLayout {
-		if t, err := time.Parse(layout, s); err == nil && isPlausible(t, now) {
+		if t, err := time.Parse(layout, s); err == nil && isPlausible(t, r.now) {
 			return t.Format(time.RFC3339)
 		}
 	}
 	for _, form := range []*regexp.Regexp{yearFirst, eight, signs} {
-		if day := firstDay(form, s, now); day != "" {
+		if day := firstDay(form, s, r.now); day != "" {
 			return day
 		}
 	}
 	if m := yearLast.FindStringSubmatch(s); m != nil && !numbersSection(s, m) {
-		if day := cmp.Or(dayOf(m[4], m[3], m[1], now), dayOf(m[4], m[1], m[3], now)); day != "" {
+		if day := r.ordered(s, m); day != "" {
 			return day
 		}
 	}
@@ -218,12 +141,54 @@ func readDate(s string, now time.Time) string {
 		year, month, day int // regexp groups
 	}{{dayMonth, 3, 2, 1}, {monthDay, 3, 1, 2}, {yearMonth, 1, 2, 3}} {
 		for _, m := range form.form.FindAllStringSubmatch(lower, 4) {
-			if day := dayOf(m[form.year], strconv.Itoa(months.Number(m[form.month])), m[form.day], now); day != "" {
+			if day := dayOf(m[form.year], strconv.Itoa(months.Number(m[form.month])), m[form.day], r.now); day != "" {
 				return day
 			}
 		}
 	}
 	return ""
+}
+
+// ordered returns the date of a match of yearLast.
+func (r dateReader) ordered(s string, m []string) string {
+	first, second := dayOf(m[4], m[3], m[1], r.now), dayOf(m[4], m[1], m[3], r.now)
+	if r.monthFirst && m[2] == "/" {
+		first, second = second, first
+	}
+	if is, ok := weekdayIn(s); ok {
+		if t, err := time.Parse(time.DateOnly, second); err == nil && t.Weekday() == is {
+			return second
+		}
+	}
+	return cmp.Or(first, second)
+}
+
+// weekdayIn returns the weekday whose English name, or its first three letters, is the first word of a text.
+func weekdayIn(s string) (time.Weekday, bool) {
+	word := s[:len(s)-len(strings.TrimLeft(strings.ToLower(s), "abcdefghijklmnopqrstuvwxyz"))]
+	for day := time.Sunday; day <= time.Saturday; day++ {
+		if len(word) >= 3 && len(word) <= len(day.String()) && strings.EqualFold(day.String()[:len(word)], word) {
+			return day, true
+		}
+	}
+	return 0, false
+}
+
+// asciiDigits replaces the decimal digits of other scripts.
+func asciiDigits(s string) string {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return strings.Map(func(r rune) rune {
+				for _, zero := range "٠۰०০๐０" {
+					if r >= zero && r <= zero+9 {
+						return '0' + r - zero
+					}
+				}
+				return r
+			}, s)
+		}
+	}
+	return s
 }
 
 // numbersSection reports whether a match of yearLast is the number of a section or version rather than a date: "1.1.10
@@ -258,19 +223,6 @@ func pathOf(page string) string {
 	_, rest, _ := strings.Cut(page, "://")
 	if i := strings.IndexByte(rest, '/'); i >= 0 {
 		return rest[i:]
-	}
-	return ""
-}
-
-// eastAsianDate finds a date in East Asian notation in the short texts of a page, such as the line below the headline.
-func eastAsianDate(doc *html.Node, now time.Time) string {
-	for n := range descendants(doc) {
-		if n.Type != html.TextNode || len(n.Data) > maxShortText || !hasDigits(n.Data, 6) {
-			continue
-		}
-		if day := firstDay(signs, n.Data, now); day != "" {
-			return day
-		}
 	}
 	return ""
 }

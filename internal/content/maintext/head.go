@@ -16,24 +16,55 @@ type head struct {
 	title, ogTitle, dataTitle, dataText string
 	htmlLang, xmlLang, metaLang, locale string
 	published, dataPublished            string // as written
-	authors, h1                         []string
+	pagePublished                       string // of the page, not of its article
+	authors, dataAuthors, h1, h2, h3    []string
+	ogType, generator                   string
+	types                               pageType
 }
 
-// readHead reads title, language, author and date, the headline if title and h1 agree on it, and the text in JSON-LD.
-func readHead(doc *html.Node, now time.Time) Text {
-	var h head
-	for n := range descendants(doc) {
-		h.read(n)
+// pageType is a set of declared types of content.
+type pageType uint8
+
+const (
+	articleType pageType = 1 << iota
+	threadType
+	listType
+	productType
+	serviceType
+	otherType // of pages with an author and a date that are not articles
+)
+
+// readHead reads the declared metadata.
+func (d *document) readHead() (h head) {
+	inSVG := 0
+	for i := range d.flags {
+		n := d.tree.Node(i)
+		if n.Type != html.ElementNode {
+			continue
+		}
+		if n.DataAtom == atom.Svg {
+			inSVG = max(inSVG, d.tree.End(i))
+		}
+		if i >= inSVG {
+			h.read(d, n, d.flags[i])
+		}
 	}
-	return Text{
-		Title: h.title, Headline: h.headline(), Text: h.dataText, Author: collapse(strings.Join(h.authors, "; "), maxField),
-		Published: cmp.Or(readDate(h.dataPublished, now), readDate(h.published, now)),
-		Lang:      firstLang(h.htmlLang, h.xmlLang, h.metaLang, h.locale),
-	}
+	return h
 }
 
-func (h *head) read(n *html.Node) {
-	if attr(n, "itemprop") == "datePublished" {
+// facts sets the fields of a text but the main text.
+func (h *head) facts(t *Text, found *facts, page string, now time.Time) {
+	*t = Text{
+		Title: strings.Clone(h.title), Lang: firstLang(h.htmlLang, h.xmlLang, h.metaLang, h.locale),
+		Author: collapse(cmp.Or(strings.Join(h.dataAuthors, "; "), strings.Join(h.authors, "; "), found.author()),
+			maxField),
+		Published: strings.Clone(h.date(found, page, now)),
+	}
+	t.Headline = strings.Clone(cmp.Or(h.headline(), h.headlineFromTitle()))
+}
+
+func (h *head) read(d *document, n *html.Node, f flag) {
+	if f&declaredDate != 0 {
 		h.addDate(attr(n, "datetime") + attr(n, "content"))
 	}
 	switch n.DataAtom {
@@ -41,32 +72,55 @@ func (h *head) read(n *html.Node) {
 		h.htmlLang, h.xmlLang = attr(n, "lang"), attr(n, "xml:lang")
 	case atom.Title:
 		if h.title == "" {
-			h.title = textOf(n)
+			h.title = d.headingOf(n)
 		}
 	case atom.H1:
-		if text := textOf(n); text != "" && len(h.h1) < 8 {
-			h.h1 = append(h.h1, text)
+		if len(h.h1) < 8 && f&gone == 0 {
+			if text := d.headingOf(n); text != "" {
+				h.h1 = append(h.h1, text)
+			}
+		}
+	case atom.H2:
+		if len(h.h2) < 8 && f&gone == 0 {
+			h.h2 = append(h.h2, d.headingOf(n))
+		}
+	case atom.H3:
+		if len(h.h3) < 8 && f&gone == 0 {
+			h.h3 = append(h.h3, d.headingOf(n))
 		}
 	case atom.Meta:
 		h.readMeta(n)
 	case atom.Script:
-		h.readData(n)
+		if n.FirstChild != nil && strings.EqualFold(strings.TrimSpace(attr(n, "type")), "application/ld+json") {
+			h.readData(n)
+		}
 	}
 }
 
 func (h *head) readMeta(n *html.Node) {
+	key := strings.ToLower(attr(n, "name") + attr(n, "property") + attr(n, "http-equiv"))
+	switch key {
+	case "og:title", "og:locale", "og:type", "generator", "content-language", "article:published_time", "dc.date.issued",
+		"dcterms.issued", "citation_publication_date", "author", "article:author", "dc.creator", "citation_author":
+	default:
+		return
+	}
 	content := collapse(attr(n, "content"), maxField)
-	switch strings.ToLower(attr(n, "name") + attr(n, "property") + attr(n, "http-equiv")) {
+	switch key {
 	case "og:title":
 		h.ogTitle = content
 	case "og:locale":
 		h.locale = content
+	case "og:type":
+		h.ogType = strings.ToLower(content)
+	case "generator":
+		h.generator += strings.ToLower(content) + " "
 	case "content-language":
 		h.metaLang = content
 	case "article:published_time", "dc.date.issued", "dcterms.issued", "citation_publication_date":
 		h.addDate(content)
-	case "author", "article:author", "dc.creator", "citation_author":
-		h.addAuthor(content)
+	default:
+		h.authors = addAuthor(h.authors, content)
 	}
 }
 
@@ -77,13 +131,18 @@ func (h *head) addDate(s string) {
 	}
 }
 
-// addAuthor adds an author's name, ignoring duplicates and URLs of profiles.
-func (h *head) addAuthor(name string) {
+// addAuthor adds an author's name, ignoring duplicates, URLs of profiles and names of roles.
+func addAuthor(all []string, name string) []string {
 	name = collapse(name, maxField)
-	if name != "" && len(h.authors) < 8 && !strings.Contains(name, "://") && !slices.Contains(h.authors, name) {
-		h.authors = append(h.authors, name)
+	if name == "" || len(all) >= 8 || strings.Contains(name, "://") || roleNames[strings.ToLower(name)] ||
+		slices.Contains(all, name) {
+		return all
 	}
+	return append(all, name)
 }
+
+// roleNames are the names of accounts that are not names of people.
+var roleNames = wordSet("admin administrator webmaster root user author editor staff unknown anonymous guest")
 
 // headline returns the headline in JSON-LD. Otherwise it returns the longest h1 that equals og:title or begins a title;
 // the site's name is usually at the end of titles. Otherwise it returns the only h1.
@@ -92,9 +151,20 @@ func (h *head) headline() string {
 	if best != "" {
 		return best
 	}
+	if h.ogTitle != "" && slices.Contains(h.h3, h.ogTitle) {
+		return h.ogTitle // the h1 is the site's name
+	}
 	for _, text := range h.h1 {
+		if len(text) > len(h.title) && len(h.title) >= minTitle && strings.HasSuffix(text, " "+h.title) {
+			return h.title // the h1 has a label: "Thread: "
+		}
 		whole := text == h.ogTitle || strings.HasPrefix(h.title, text) || strings.HasPrefix(h.ogTitle, text)
 		if whole && len(text) > len(best) {
+			best = text
+		}
+	}
+	for _, text := range h.h2 {
+		if best == "" && text != "" && (text == h.title || text == h.ogTitle || hasSite(h.title, text)) {
 			best = text
 		}
 	}
@@ -104,11 +174,24 @@ func (h *head) headline() string {
 	return best
 }
 
-func textOf(n *html.Node) string {
+// minTitle is the length in bytes from which a title is a headline if a heading ends with it.
+const minTitle = 8
+
+// hasSite reports whether a title is a headline and a separator with the site's name.
+func hasSite(title, headline string) bool {
+	rest, found := strings.CutPrefix(title, headline+" ")
+	return found && strings.IndexAny(rest, "|-–—:»·") == 0
+}
+
+// headingOf returns the text of a title or heading, at most maxField bytes.
+func (d *document) headingOf(n *html.Node) string {
 	var b strings.Builder
-	for d := range descendants(n) {
-		if d.Type == html.TextNode && b.Len() < 2*maxField {
-			b.WriteString(d.Data)
+	for c := range d.near(n) {
+		if c.Type == html.TextNode && (c.Parent.DataAtom != atom.A || !isSelfLink(c.Parent)) {
+			b.WriteString(c.Data[:min(len(c.Data), 4*maxField)])
+		}
+		if b.Len() >= 2*maxField {
+			break
 		}
 	}
 	return collapse(b.String(), maxField)

@@ -62,6 +62,9 @@ func TestHostile(t *testing.T) {
 		{"metas", "", "<meta name=author content=a%d>"},
 		{"data", `<script type="application/ld+json">`, `{"@graph":[`},
 		{"links", "", "<a href=/%d>link</a> "},
+		{"nested authors and dates", strings.Repeat(`<div class="author date" itemprop=author>`, 500), "<i></i>"},
+		{"times in spans", strings.Repeat("<span>", 500), "<time datetime=2020-01-02></time>"},
+		{"nested headings", "", "<h1>word %d "},
 		{"NUL", "", "\x00"},
 		{"invalid UTF-8", "", "\xff"},
 	}
@@ -76,8 +79,37 @@ func TestHostile(t *testing.T) {
 			if took > limit {
 				t.Errorf("took %v", took)
 			}
-			if len(text.Text) > 4*maxThin {
+			if len(text.Text) > maxText {
 				t.Errorf("%d bytes of text", len(text.Text))
+			}
+		})
+	}
+}
+
+// TestNestedNames bounds the nodes that are visited below elements with the names of authors and dates, and below
+// headings: a walk through each would take time depth × nodes.
+func TestNestedNames(t *testing.T) {
+	pages := []struct{ name, head, piece string }{
+		{"authors and dates", strings.Repeat(`<div class="author date" itemprop=author>`, 500), "<i></i>"},
+		{"short texts", strings.Repeat(`<div class="author date" itemprop=author>x`, 500), "<i></i>"},
+		{"every element", "", `<div class="author date" itemprop=author>`},
+		{"slugs", strings.Repeat(`<div id=menu><h2>`, 250), "<i></i>"},
+		{"headings", strings.Repeat("<h1>", 500), "<i></i>"},
+		{"headings with text", strings.Repeat("<div><h1>"+strings.Repeat("word ", 500), 250), "<i>x</i>"},
+		{"every heading", "", "<div><h1>word %d"},
+	}
+	for _, p := range pages {
+		t.Run(p.name, func(t *testing.T) {
+			d := documents.New().(*document)
+			var text Text
+			_ = d.read(&text, []byte(p.head+fill(p.piece, 1<<20)), "", time.Now(), nil) // too large
+			nodes := d.tree.Nodes()
+			t.Logf("%d nodes, %d visits", nodes, d.visits)
+			if d.visits > 20*nodes {
+				t.Errorf("%d visits of %d nodes", d.visits, nodes)
+			}
+			if n := len(d.out.headings); n > 500 {
+				t.Errorf("%d headings are kept", n)
 			}
 		})
 	}
@@ -88,9 +120,8 @@ func TestTooLarge(t *testing.T) {
 	const start = "<title>T</title><p>" + long
 	tests := []struct{ name, html, want string }{
 		{"body", start + fill("<b title='"+long+long+"'>", maxBody), "16777216 are read"},
-		{"script", start + "<script>" + fill("x", maxToken+1), "of more than 4194304 bytes"},
-		{"text", start + fill("<p>"+strings.Repeat(long, 50), 3*maxThin), "more than 1048576 bytes"},
-		{"tags", start + fill("<p>word", 8*maxTags), "more than 30000 tags"},
+		{"text", start + fill("<p>"+strings.Repeat(long, 50), 2*maxText), "more than 4194304 bytes of text"},
+		{"nodes", start + fill("<p>word", 8*maxNodes), "more than 200000 elements and texts"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -2,7 +2,6 @@ package maintext
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -11,12 +10,8 @@ import (
 // maxNesting is the maximum nesting of JSON-LD that is searched.
 const maxNesting = 8
 
-// readData reads headline, date, authors and text from a JSON-LD script. The library does not accept author names
-// without a space; readData does.
+// readData reads headline, date, authors and text from a JSON-LD script.
 func (h *head) readData(script *html.Node) {
-	if script.FirstChild == nil {
-		return
-	}
 	var v any
 	if json.Unmarshal([]byte(script.FirstChild.Data), &v) == nil {
 		h.readValue(v, maxNesting)
@@ -33,31 +28,52 @@ func (h *head) readValue(v any, depth int) {
 			h.readValue(e, depth-1)
 		}
 	case map[string]any:
-		if isArticle(v["@type"]) {
+		is := typeOf(v["@type"])
+		h.types |= is
+		if is&(articleType|threadType) != 0 {
 			h.dataTitle, _ = v["headline"].(string)
 			h.dataText, _ = v["articleBody"].(string)
 			h.dataPublished, _ = v["datePublished"].(string)
 			h.readAuthors(v["author"], depth-1)
 			return
 		}
+		if date, ok := v["datePublished"].(string); ok && h.pagePublished == "" {
+			h.pagePublished = date
+		}
 		h.readValue(v["@graph"], depth-1)
 		h.readValue(v["mainEntity"], depth-1)
 	}
 }
 
-// isArticle reports whether a schema.org type, or one of a list of types, is an article.
-func isArticle(v any) bool {
+// typeOf returns what a schema.org type, or a list of types, says of the page.
+func typeOf(v any) (is pageType) {
 	switch v := v.(type) {
 	case string:
-		return strings.HasSuffix(v, "Article") || strings.HasSuffix(v, "Posting") || v == "Report"
+		switch v {
+		case "DiscussionForumPosting", "QAPage":
+			return threadType
+		case "ItemList", "CollectionPage", "SearchResultsPage":
+			return listType
+		case "Product", "ProductGroup", "IndividualProduct", "ProductModel":
+			return productType
+		case "Service", "LocalBusiness", "ProfessionalService", "GovernmentService":
+			return serviceType
+		case "Recipe", "Event", "JobPosting", "VideoObject", "ProfilePage", "ContactPage", "AboutPage", "Book", "Movie":
+			return otherType
+		case "Report":
+			return articleType
+		}
+		if strings.HasSuffix(v, "Article") || strings.HasSuffix(v, "Posting") && v != "JobPosting" {
+			return articleType
+		}
 	case []any:
 		for _, e := range v {
-			if s, ok := e.(string); ok && isArticle(s) {
-				return true
+			if s, ok := e.(string); ok {
+				is |= typeOf(s)
 			}
 		}
 	}
-	return false
+	return is
 }
 
 func (h *head) readAuthors(v any, depth int) {
@@ -66,7 +82,7 @@ func (h *head) readAuthors(v any, depth int) {
 	}
 	switch v := v.(type) {
 	case string:
-		h.addAuthor(v)
+		h.dataAuthors = addAuthor(h.dataAuthors, v)
 	case []any:
 		for _, e := range v {
 			h.readAuthors(e, depth-1)
@@ -76,13 +92,16 @@ func (h *head) readAuthors(v any, depth int) {
 	}
 }
 
-// articleText returns the text of an articleBody, which is usually plain text with one line per paragraph, but
-// sometimes HTML.
-func articleText(body string) string {
-	small, _ := thin([]byte(strings.ReplaceAll(body, "\n", lineMark)), false)
-	doc, err := html.Parse(small)
-	if err != nil {
+// textOfData returns the text of an articleBody, which is usually plain text with one line per paragraph, but sometimes
+// HTML.
+func textOfData(body string) string {
+	if body == "" {
 		return ""
 	}
-	return strings.Join(slices.Collect(linesOf(textOfBlocks(doc))), "\n")
+	d := documents.Get().(*document)
+	d.parse(strings.ReplaceAll(body, "\n", "<br>"))
+	d.scan()
+	text := d.write([]int{0}, true, true, nil)
+	d.release()
+	return text
 }

@@ -17,6 +17,8 @@ import (
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/table"
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
+
+	"kumo/internal/content/parse"
 )
 
 // maxColumns is the maximum number of columns of a table. In Markdown, every row has all columns; wider tables become
@@ -26,7 +28,8 @@ const maxColumns = 200
 var toMarkdown = sync.OnceValue(func() *converter.Converter {
 	c := converter.NewConverter(converter.WithPlugins(base.NewBasePlugin(),
 		commonmark.NewCommonmarkPlugin(commonmark.WithListEndComment(false)),
-		table.NewTablePlugin(table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal))))
+		table.NewTablePlugin(table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal),
+			table.WithSpanCellBehavior(table.SpanBehaviorEmpty))))
 	// The library does not escape these often enough. To decide, it searches the rest of the page for the end of each
 	// bracket.
 	escaped := strings.NewReplacer("\a[", `\[`, "\a]", `\]`, "\a~", `\~`, "\a*", `\*`)
@@ -56,27 +59,21 @@ func quote(ctx converter.Context, w converter.Writer, n *html.Node) converter.Re
 	return converter.RenderSuccess
 }
 
-// markdown converts the subtree with the main text, which it modifies. It writes only lines of the text, and each as
-// often as the text has it. If found is nil, the lines of the text become paragraphs.
-func markdown(found *html.Node, text string, base *url.URL) string {
-	if found == nil {
-		found = &html.Node{Type: html.DocumentNode}
+// markdown converts the main text, and reports whether it converted all of it. Without nodes of the page, the lines of
+// the text become paragraphs.
+func (d *document) markdown(text string, r restorer) (markup string, whole bool) {
+	root := &html.Node{Type: html.DocumentNode}
+	if d.found == nil {
 		for line := range strings.Lines(text) {
-			found.AppendChild(element(atom.P, line))
+			root.AppendChild(element(atom.P, line))
 		}
 	}
-	p := picker{left: map[string]int{}}
-	for line := range strings.Lines(text) {
-		line = strings.TrimSuffix(line, "\n")
-		if len(p.left) == 0 {
-			p.first = line
-		}
-		p.left[line]++
+	c := copier{document: d}
+	for _, i := range d.found {
+		c.copyTo(root, i, 0)
 	}
-	p.walk(found)
-	p.flush()
-	restorer{base}.restore(found, context{})
-	return convert(found)
+	r.restore(root, context{})
+	return convert(root), !c.full
 }
 
 // EscapeMarkdown escapes a text for use in a Markdown heading.
@@ -99,98 +96,17 @@ func element(a atom.Atom, text string) *html.Node {
 }
 
 // baseOf returns the base URL of a page; nil if the page's URL is unknown.
-func baseOf(doc *html.Node, page string) *url.URL {
+func baseOf(d *document, page string) *url.URL {
 	base, err := url.Parse(page)
 	if err != nil || page == "" {
 		return nil
 	}
-	for n := range descendants(doc) {
-		if n.DataAtom == atom.Base && attr(n, "href") != "" {
-			if to, err := base.Parse(attr(n, "href")); err == nil {
-				return to
-			}
-			break
+	if href := d.tree.Base(); href != "" {
+		if to, err := base.Parse(href); err == nil {
+			return to
 		}
 	}
 	return base
-}
-
-// A picker empties the text nodes of lines that are not in the main text.
-type picker struct {
-	left  map[string]int // lines of the text that were not found yet, with their numbers
-	first string         // first line of the text; earlier lines of the tree may be a removed heading
-	begun bool
-	line  strings.Builder
-	nodes []*html.Node // text nodes of the current line
-}
-
-func (p *picker) walk(n *html.Node) {
-	if n.DataAtom == atom.Table { // go-readability renames tables to div, but not their rows
-		n.Data = "table"
-	} else if n.Type == html.ElementNode { // go-readability renames elements, but does not change their atoms
-		n.DataAtom = atom.Lookup([]byte(n.Data))
-	}
-	edge := ""
-	switch {
-	case n.Type == html.TextNode:
-		writeRestored(&p.line, n.Data)
-		p.nodes = append(p.nodes, n)
-		return
-	case n.DataAtom == atom.Head, n.DataAtom == atom.Script:
-		return
-	case n.DataAtom == atom.Td, n.DataAtom == atom.Th:
-		edge = "\t"
-	case !inline[n.Data]:
-		p.flush()
-	}
-	p.line.WriteString(edge)
-	if n.DataAtom == atom.Pre { // kept or emptied as a whole
-		p.nodes = append(p.nodes, textNodes(n)...)
-		p.line.WriteString(textOfBlocks(n))
-	} else {
-		for c := range n.ChildNodes() {
-			p.walk(c)
-		}
-	}
-	p.line.WriteString(edge)
-	if edge == "" && !inline[n.Data] {
-		p.flush()
-	}
-}
-
-// flush ends the current line.
-func (p *picker) flush() {
-	wanted := false
-	for line := range linesOf(p.line.String()) {
-		if !p.begun {
-			p.begun = true
-			if line != p.first && !strings.HasPrefix(line, p.first+"\t") {
-				continue
-			}
-		}
-		if p.use(line) {
-			wanted = true
-			continue
-		}
-		for cell := range strings.SplitSeq(line, "\t") { // the text may have the cells as separate lines
-			wanted = p.use(cell) || wanted
-		}
-	}
-	if !wanted {
-		for _, n := range p.nodes {
-			n.Data = ""
-		}
-	}
-	p.nodes = p.nodes[:0]
-	p.line.Reset()
-}
-
-func (p *picker) use(line string) bool {
-	if p.left[line] == 0 {
-		return false
-	}
-	p.left[line]--
-	return true
 }
 
 func textNodes(n *html.Node) (all []*html.Node) {
@@ -204,7 +120,10 @@ func textNodes(n *html.Node) (all []*html.Node) {
 
 // A restorer restores the tag names, references and white space in the subtree of the article, from which Markdown is
 // generated.
-type restorer struct{ base *url.URL }
+type restorer struct {
+	base    *url.URL
+	charset string // of the page; queries of links are in it
+}
 
 type context struct{ emphasis, code, cell bool }
 
@@ -257,9 +176,15 @@ func (r restorer) node(n *html.Node, in context) content {
 	}
 	em := get(emphasisAttr)
 	has := r.restore(n, context{in.emphasis || em != "", in.code || n.DataAtom == atom.Pre, in.cell || isCell(n)})
-	block := !inline[n.Data] && !isCell(n)
+	block := styleOf(n.DataAtom) != inline && !isCell(n)
+	if isCell(n) {
+		n.Attr = spans(get("colspan"), get("rowspan"))
+	}
 	switch {
 	case in.code:
+		if n.DataAtom == atom.Code && strings.HasPrefix(get("class"), "lang") {
+			n.Attr = []html.Attribute{{Key: "class", Val: printable(get("class"), false)}}
+		}
 	case block && in.cell: // a cell is a single line
 		n.InsertBefore(&html.Node{Type: html.TextNode, Data: " "}, n.FirstChild)
 		n.AppendChild(&html.Node{Type: html.TextNode, Data: " "})
@@ -298,6 +223,17 @@ func (r restorer) node(n *html.Node, in context) content {
 	return has
 }
 
+// toDivs renames a table and its own rows and cells to div, without those of inner tables.
+func toDivs(n *html.Node) {
+	n.Data, n.DataAtom = "div", atom.Div
+	for c := range n.ChildNodes() {
+		switch c.DataAtom {
+		case atom.Tbody, atom.Thead, atom.Tfoot, atom.Tr, atom.Td, atom.Th, atom.Caption:
+			toDivs(c)
+		}
+	}
+}
+
 func rename(n *html.Node, a atom.Atom, attrs ...html.Attribute) {
 	n.DataAtom, n.Data, n.Attr = a, a.String(), attrs
 }
@@ -318,7 +254,7 @@ func isFlanked(n *html.Node) bool {
 	last, _ := utf8.DecodeLastRuneInString(text)
 	before, after := ' ', ' '
 	outer := n
-	for outer.PrevSibling == nil && inline[outer.Parent.Data] {
+	for outer.PrevSibling == nil && outer.Parent != nil && styleOf(outer.Parent.DataAtom) == inline {
 		outer = outer.Parent
 	}
 	if p := outer.PrevSibling; p != nil && p.Type == html.TextNode {
@@ -334,6 +270,17 @@ func isFlanked(n *html.Node) bool {
 	isSpace, isWord := unicode.IsSpace, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }
 	return (isSpace(before) || isSpace(first) || before != '*' && (isWord(first) || !isWord(before))) &&
 		(isSpace(after) || isSpace(last) || isWord(last) || !isWord(after))
+}
+
+// spans returns the attributes of a cell that spans columns and rows.
+func spans(columns, rows string) (attrs []html.Attribute) {
+	const maxSpan = 20
+	for key, val := range map[string]string{"colspan": columns, "rowspan": rows} {
+		if n, err := strconv.Atoi(val); err == nil && n > 1 {
+			attrs = append(attrs, html.Attribute{Key: key, Val: strconv.Itoa(min(n, maxSpan))})
+		}
+	}
+	return attrs
 }
 
 // isTable reports whether a table has a row with several cells, and none with too many.
@@ -361,7 +308,7 @@ func (r restorer) resolve(ref string) string {
 	if ref == "" || len(ref) > maxPlace {
 		return ""
 	}
-	to, err := url.Parse(strings.TrimSpace(ref))
+	to, err := url.Parse(parse.Query(repaired(strings.TrimSpace(ref)), r.charset))
 	if err != nil {
 		return ""
 	}
@@ -374,6 +321,31 @@ func (r restorer) resolve(ref string) string {
 	}
 	return ""
 }
+
+// repaired makes of a reference what a browser requests: without line breaks, with slashes for backslashes in the path,
+// and with an escape for a percent sign that begins none.
+func repaired(ref string) string {
+	if !strings.ContainsAny(ref, "%\\\n\r\t") {
+		return ref
+	}
+	var b strings.Builder
+	path := true
+	for i := range len(ref) {
+		switch c := ref[i]; {
+		case c == '\n', c == '\r', c == '\t':
+		case c == '\\' && path:
+			b.WriteByte('/')
+		case c == '%' && (i+2 >= len(ref) || !isHex(ref[i+1]) || !isHex(ref[i+2])):
+			b.WriteString("%25")
+		default:
+			path = path && c != '?' && c != '#'
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+func isHex(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'f' }
 
 var entity = regexp.MustCompile(`&(#?\w+;)`)
 

@@ -33,7 +33,10 @@ func TestMarkdown(t *testing.T) {
 		"parameters":      {`<p><a href="?q=a:b/c+d&amp;lt;">as they are</a> and with enough other words behind.`, "[as they are](http://a.test/dir/x?q=a:b/c+d&amp;lt;)"},
 		"code": {"<p>call <code>f(`x`, *y)</code> or <kbd>a|b</kbd></p><pre><code>if x {\n\treturn  `y`\n}\n</code></pre>",
 			"call ``f(`x`, *y)`` or `a|b`\n\n```\nif x {\n\treturn  `y`\n}\n```"},
-		"fence": {"<pre>```\nx\n```</pre>", "````\n```\nx\n```\n````"},
+		"language": {`<pre><code class=language-go>func f() {}</code></pre>`, "```go\nfunc f() {}\n```"},
+		"rowspan":  {`<table><tr><th>A<th>B<tr><td rowspan=2>1<td>2<tr><td>3</table>`, "| 1 | 2 |\n|  | 3 |"},
+		"percent":  {`<p>see <a href="/50%-off">this offer</a> and the other words around it`, "(http://a.test/50%25-off)"},
+		"fence":    {"<pre>```\nx\n```</pre>", "````\n```\nx\n```\n````"},
 		"table": {`<table><caption>Cap</caption><tr><th>A|B<th>C<tr><td>1<td><code>x|y</code><br>z<tr><td>3</table>`,
 			"Cap\n\n| A\\|B | C |\n|---|---|\n| 1 | x\\|y z |\n| 3 |  |"},
 		"nohead": {`<table><tr><td>1<td>2<tr><td>3<td>4</table>`, "|  |  |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |"},
@@ -42,10 +45,18 @@ func TestMarkdown(t *testing.T) {
 			`\*a\* \_b_ c\_d \[e\](f) &amp;amp; &lt;b&gt; \\g \~\~h\~\~ \![i](http://a.test/x) and more`},
 	} {
 		body := strings.Replace(around, "%s", c.html, 1)
-		got, err := read([]byte(body), "http://a.test/dir/x", time.Now(), true)
+		got, err := ExtractMarkdown([]byte(body), "http://a.test/dir/x", "")
 		if err != nil || !strings.Contains(got.Text, c.want) {
 			t.Errorf("%s: %v\n%s\nwant\n%s", name, err, got.Text, c.want)
 		}
+	}
+}
+
+// TestMarkdownOfCharset tests that queries of links are in the charset of the page, as those that a crawl fetches.
+func TestMarkdownOfCharset(t *testing.T) {
+	got, err := ExtractMarkdown([]byte("<p>"+long+" <a href='/q?s=мир#я'>more</a>"), "http://a.test/", "windows-1251")
+	if want := "(http://a.test/q?s=%EC%E8%F0#%D1%8F)"; err != nil || !strings.Contains(got.Text, want) {
+		t.Errorf("%v: %s, want %s", err, got.Text, want)
 	}
 }
 
@@ -53,7 +64,7 @@ func TestMarkdown(t *testing.T) {
 func TestMarkdownOfData(t *testing.T) {
 	body := `<script type="application/ld+json">{"@type":"Article","articleBody":"` +
 		strings.Repeat("# A sentence *of* data. ", 30) + `"}</script><p>x`
-	got, err := ExtractMarkdown([]byte(body), "")
+	got, err := ExtractMarkdown([]byte(body), "", "")
 	if err != nil || !strings.HasPrefix(got.Text, `\# A sentence \*of\* data.`) {
 		t.Errorf("%v: %q", err, got.Text)
 	}
@@ -75,7 +86,7 @@ func TestMarkdownOfHostilePages(t *testing.T) {
 	} {
 		var text, markup Text
 		plain := cputime.Of(func() { text, _ = Extract([]byte(body), "http://a.test/") })
-		took := cputime.Of(func() { markup, _ = ExtractMarkdown([]byte(body), "http://a.test/") })
+		took := cputime.Of(func() { markup, _ = ExtractMarkdown([]byte(body), "http://a.test/", "") })
 		if took > 20*plain+time.Second {
 			t.Errorf("%s: it took %v, as text %v", name, took, plain)
 		}
@@ -91,7 +102,7 @@ func FuzzMarkdown(f *testing.F) {
 		"i</pre><img src=x alt=y>"))
 	f.Add([]byte("<p><b><b><b><b><a href=x><table><tr><th><ol><li><blockquote><pre><code>`"))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		got, err := ExtractMarkdown(body, "http://a.test/")
+		got, err := ExtractMarkdown(body, "http://a.test/", "")
 		plain, errPlain := Extract(body, "http://a.test/")
 		if errors.Is(err, ErrPanic) != errors.Is(errPlain, ErrPanic) {
 			t.Errorf("%v, as text %v", err, errPlain)

@@ -18,7 +18,7 @@ type sample struct {
 // else in it is main text.
 type template struct {
 	kind string
-	lay  func(w *writer, p *plan) (body, text string)
+	lay  func(w *generator, p *plan) (body, text string)
 }
 
 var templates = []template{
@@ -38,7 +38,7 @@ type plan struct {
 var named = regexp.MustCompile(` (class|id|role)="[^"]*"`)
 
 func makeSample(w tongue, tpl template, seed uint64) sample {
-	m := &writer{w, rand.New(rand.NewPCG(seed, 1))}
+	m := &generator{w, rand.New(rand.NewPCG(seed, 1))}
 	p := &plan{
 		headline: m.pick(w.headlines), site: "Kurier 24", author: m.pick(w.authors), paragraphs: 3 + m.dice.IntN(10),
 		date: time.Date(2004+m.dice.IntN(20), time.Month(1+m.dice.IntN(12)), 1+m.dice.IntN(28), 9, 30, 0, 0, time.UTC),
@@ -62,7 +62,7 @@ func makeSample(w tongue, tpl template, seed uint64) sample {
 }
 
 // meta writes author and date in one of the common ways.
-func (w *writer) meta(p *plan) string {
+func (w *generator) meta(p *plan) string {
 	switch w.dice.IntN(3) {
 	case 0:
 		return fmt.Sprintf(`<meta property="og:title" content="%s"><meta name="author" content="%s">`+
@@ -77,7 +77,7 @@ func (w *writer) meta(p *plan) string {
 	}
 }
 
-func (w *writer) nav() string {
+func (w *generator) nav() string {
 	var b strings.Builder
 	b.WriteString("<header class=\"site-header\"><a href=\"/\" class=\"logo\">Kurier 24</a>\n<nav class=\"nav " +
 		"main-menu\"><ul>\n")
@@ -87,13 +87,13 @@ func (w *writer) nav() string {
 	return b.String() + "</ul></nav></header>\n"
 }
 
-func (w *writer) cookies() string {
+func (w *generator) cookies() string {
 	return `<div id="cookie-banner" class="cookie-consent" role="dialog"><p>` + w.prose(1) + `</p><button>` +
 		w.pick(w.labels) +
 		`</button> <a href="/privacy">` + w.labels[8] + "</a></div>\n"
 }
 
-func (w *writer) related() string {
+func (w *generator) related() string {
 	var b strings.Builder
 	b.WriteString("<aside class=\"sidebar widget-area\"><h3>" + w.labels[10] + "</h3><ul>\n")
 	for i := range 5 {
@@ -103,7 +103,7 @@ func (w *writer) related() string {
 		"</a></div></aside>\n"
 }
 
-func (w *writer) comments() string {
+func (w *generator) comments() string {
 	var b strings.Builder
 	b.WriteString("<section id=\"comments\" class=\"comments-area\"><h3>" + w.pick(w.labels) +
 		"</h3><ol class=\"comment-list\">\n")
@@ -115,18 +115,18 @@ func (w *writer) comments() string {
 	return b.String() + "</ol></section>\n"
 }
 
-func (w *writer) footer() string {
+func (w *generator) footer() string {
 	return "<footer class=\"site-footer\"><p>© 2021 Kurier 24</p><ul><li><a href=\"/imprint\">" + w.labels[6] +
 		"</a></li><li><a href=\"/contact\">" + w.labels[5] + "</a></li><li><a href=\"/privacy\">" + w.labels[8] +
 		"</a></li></ul></footer>\n"
 }
 
-func (w *writer) share() string {
+func (w *generator) share() string {
 	return "<div class=\"share social\"><a href=\"#fb\">" + w.labels[11] + "</a> <a href=\"#tw\">" + w.labels[7] +
 		"</a></div>\n"
 }
 
-func news(w *writer, p *plan) (string, string) {
+func news(w *generator, p *plan) (string, string) {
 	html, text := join(w.body(p.paragraphs))
 	wrap := w.pick([]string{`<div class="article-body">%s</div>`, `<div itemprop="articleBody">%s</div>`,
 		`<div class="td-post-content">%s</div>`, "%s", `<section class="story__text">%s</section>`})
@@ -137,7 +137,7 @@ func news(w *writer, p *plan) (string, string) {
 		fmt.Sprintf(wrap, html) + w.share() + "</article></main>\n" + w.related() + w.comments() + w.footer(), text
 }
 
-func blog(w *writer, p *plan) (string, string) {
+func blog(w *generator, p *plan) (string, string) {
 	html, text := join(w.body(p.paragraphs))
 	return w.nav() + "<div id=\"content\" class=\"site-content\"><div class=\"post hentry\"><h1 class=\"entry-title\">" +
 		p.headline +
@@ -149,11 +149,11 @@ func blog(w *writer, p *plan) (string, string) {
 }
 
 // forum has every post as main text, but not the boxes about posters.
-func forum(w *writer, p *plan) (string, string) {
+func forum(w *generator, p *plan) (string, string) {
 	var b, text strings.Builder
 	b.WriteString(w.nav() + "<div id=\"page-body\"><h1 class=\"topic-title\">" + p.headline + "</h1>\n")
 	for i := range 3 + w.dice.IntN(4) {
-		html, words := join([]block{w.paragraph(), w.paragraph()})
+		html, words := join([]piece{w.paragraph(), w.paragraph()})
 		text.WriteString(words)
 		fmt.Fprintf(&b, "<div id=\"p%d\" class=\"post\"><div class=\"postprofile\"><a href=\"/u/%d\">%s</a></div>\n"+
 			"<div class=\"postbody\"><div class=\"content\">%s</div></div></div>\n", i, i, w.pick(w.authors), html)
@@ -161,10 +161,10 @@ func forum(w *writer, p *plan) (string, string) {
 	return b.String() + "</div>\n" + w.footer(), text.String()
 }
 
-func docs(w *writer, p *plan) (string, string) {
+func docs(w *generator, p *plan) (string, string) {
 	blocks := w.body(p.paragraphs)
 	code := "for i := 0; i < 10; i++ {\n\trun(i, verbose)\n}"
-	blocks = append(blocks, block{"<pre><code>" + strings.ReplaceAll(code, "<", "&lt;") + "</code></pre>\n", code},
+	blocks = append(blocks, piece{"<pre><code>" + strings.ReplaceAll(code, "<", "&lt;") + "</code></pre>\n", code},
 		w.paragraph())
 	html, text := join(blocks)
 	return w.nav() + "<div class=\"document\"><div class=\"documentwrapper\"><div class=\"bodywrapper\"><div " +
@@ -174,7 +174,7 @@ func docs(w *writer, p *plan) (string, string) {
 		w.pick(w.headlines) + "</a></li><li><a href=\"#b\">" + w.labels[9] + "</a></li></ul></div></div>\n" + w.footer(), text
 }
 
-func wiki(w *writer, p *plan) (string, string) {
+func wiki(w *generator, p *plan) (string, string) {
 	html, text := join(w.body(p.paragraphs))
 	return "<div id=\"content\" class=\"mw-body\" role=\"main\"><h1 id=\"firstHeading\" class=\"firstHeading\">" +
 		p.headline +
@@ -185,7 +185,7 @@ func wiki(w *writer, p *plan) (string, string) {
 }
 
 // brief is a page with few words, such as a notice or the caption of a picture.
-func brief(w *writer, p *plan) (string, string) {
+func brief(w *generator, p *plan) (string, string) {
 	text := w.prose(2)
 	box := w.pick([]string{"<main><h1>%s</h1><p>%s</p></main>\n", "<div class=\"wrap\"><h1>%s</h1><div " +
 		"class=\"text\">%s</div></div>\n",
@@ -194,7 +194,7 @@ func brief(w *writer, p *plan) (string, string) {
 }
 
 // lines has no paragraphs: its lines are separated by br in a div without a telling class.
-func lines(w *writer, p *plan) (string, string) {
+func lines(w *generator, p *plan) (string, string) {
 	var b, text strings.Builder
 	for range p.paragraphs {
 		s := w.prose(1 + w.dice.IntN(3))
@@ -207,7 +207,7 @@ func lines(w *writer, p *plan) (string, string) {
 }
 
 // old is laid out with tables and font elements.
-func old(w *writer, p *plan) (string, string) {
+func old(w *generator, p *plan) (string, string) {
 	html, text := join(w.body(p.paragraphs))
 	var menu strings.Builder
 	for i, l := range w.labels {

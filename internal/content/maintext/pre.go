@@ -1,12 +1,8 @@
 package maintext
 
-import (
-	"strings"
+import "strings"
 
-	"golang.org/x/net/html"
-)
-
-// Marks replace white space inside pre while the library processes the tree, because it collapses white space. They are
+// Marks replace white space inside pre in the copy for Markdown, because it is collapsed elsewhere. They are
 // Unicode noncharacters, which are reserved for such use. Private-use characters would not do: many pages use them for
 // icons.
 const (
@@ -60,13 +56,7 @@ func restoreSpace(s string) string {
 	return unmark.Replace(s)
 }
 
-// markSpace marks the white space of a pre, except spaces between two words, because the library needs words.
-func markSpace(pre *html.Node) {
-	for _, n := range textNodes(pre) {
-		n.Data = marked(n.Data)
-	}
-}
-
+// marked marks the white space of a text in pre, except spaces between two words.
 func marked(s string) string {
 	var b strings.Builder
 	spaced := true // no word directly before

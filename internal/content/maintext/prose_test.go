@@ -44,19 +44,19 @@ func loadTongues(t testing.TB) []tongue {
 	return all
 }
 
-// A block is a piece of a page's main text, as HTML and as text.
-type block struct{ html, text string }
+// A piece is a piece of a page's main text, as HTML and as text.
+type piece struct{ html, text string }
 
-// A writer generates the words of a page. All randomness comes from dice.
-type writer struct {
+// A generator generates the words of a page. All randomness comes from dice.
+type generator struct {
 	tongue
 	dice *rand.Rand
 }
 
-func (w *writer) pick(from []string) string { return from[w.dice.IntN(len(from))] }
+func (w *generator) pick(from []string) string { return from[w.dice.IntN(len(from))] }
 
 // space returns the separator of sentences.
-func (w *writer) space() string {
+func (w *generator) space() string {
 	switch w.script {
 	case "Hans", "Hant", "Jpan":
 		return ""
@@ -64,7 +64,7 @@ func (w *writer) space() string {
 	return " "
 }
 
-func (w *writer) prose(sentences int) string {
+func (w *generator) prose(sentences int) string {
 	order := w.dice.Perm(len(w.sentences))
 	var parts []string
 	for i := range sentences {
@@ -74,7 +74,7 @@ func (w *writer) prose(sentences int) string {
 }
 
 // paragraph returns a p, sometimes with inline markup.
-func (w *writer) paragraph() block {
+func (w *generator) paragraph() piece {
 	text := w.prose(2 + w.dice.IntN(4))
 	runes := []rune(text)
 	from := w.dice.IntN(len(runes) / 2)
@@ -88,41 +88,41 @@ func (w *writer) paragraph() block {
 	case 2:
 		open, shut = `<span class="hl">`, "</span>"
 	}
-	return block{"<p>" + string(runes[:from]) + open + string(runes[from:to]) + shut + string(runes[to:]) + "</p>\n", text}
+	return piece{"<p>" + string(runes[:from]) + open + string(runes[from:to]) + shut + string(runes[to:]) + "</p>\n", text}
 }
 
-func (w *writer) list() block {
+func (w *generator) list() piece {
 	var html, text strings.Builder
 	for range 3 + w.dice.IntN(3) {
 		s := w.pick(w.sentences)
 		html.WriteString("<li>" + s + "</li>\n")
 		text.WriteString(s + "\n")
 	}
-	return block{"<ul>\n" + html.String() + "</ul>\n", text.String()}
+	return piece{"<ul>\n" + html.String() + "</ul>\n", text.String()}
 }
 
-func (w *writer) table() block {
+func (w *generator) table() piece {
 	var html, text strings.Builder
 	for range 3 {
 		a, b := w.pick(w.headlines), w.pick(w.sentences)
 		html.WriteString("<tr><td>" + a + "</td><td>" + b + "</td></tr>\n")
 		text.WriteString(a + "\n" + b + "\n")
 	}
-	return block{"<table class=\"data\">\n" + html.String() + "</table>\n", text.String()}
+	return piece{"<table class=\"data\">\n" + html.String() + "</table>\n", text.String()}
 }
 
 // body returns the main text: paragraphs, with a subheading, a quotation, a list or a table among them.
-func (w *writer) body(paragraphs int) []block {
-	var out []block
+func (w *generator) body(paragraphs int) []piece {
+	var out []piece
 	for i := range paragraphs {
 		if i > 0 && i < paragraphs-1 {
 			switch w.dice.IntN(9) {
 			case 0:
 				h := w.pick(w.headlines)
-				out = append(out, block{"<h2>" + h + "</h2>\n", h})
+				out = append(out, piece{"<h2>" + h + "</h2>\n", h})
 			case 1:
 				q := w.prose(1)
-				out = append(out, block{"<blockquote><p>" + q + "</p></blockquote>\n", q})
+				out = append(out, piece{"<blockquote><p>" + q + "</p></blockquote>\n", q})
 			case 2:
 				out = append(out, w.list())
 			case 3:
@@ -134,7 +134,7 @@ func (w *writer) body(paragraphs int) []block {
 	return out
 }
 
-func join(blocks []block) (html, text string) {
+func join(blocks []piece) (html, text string) {
 	var h, t strings.Builder
 	for _, b := range blocks {
 		h.WriteString(b.html)

@@ -5,54 +5,12 @@ import (
 	"maps"
 	"slices"
 	"testing"
-	"unicode"
+
+	"kumo/internal/lab/sitepages"
 )
 
-// unspaced are the scripts without spaces between words; their tokens are characters.
-var unspaced = []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao,
-	unicode.Myanmar, unicode.Tibetan}
-
-// tokens counts the words of s, or the characters in scripts without spaces.
-func tokens(s string) map[string]int {
-	count := map[string]int{}
-	var word []rune
-	flush := func() {
-		if len(word) > 0 {
-			count[string(word)]++
-			word = word[:0]
-		}
-	}
-	for _, r := range s {
-		switch {
-		case unicode.In(r, unspaced...):
-			flush()
-			count[string(r)]++
-		case unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r):
-			word = append(word, r)
-		default:
-			flush()
-		}
-	}
-	flush()
-	return count
-}
-
 // f1 returns the harmonic mean of precision and recall of got.
-func f1(got, want string) float64 {
-	g, w := tokens(got), tokens(want)
-	var common, sum int
-	for t, n := range g {
-		common += min(n, w[t])
-		sum += n
-	}
-	for _, n := range w {
-		sum += n
-	}
-	if sum == 0 {
-		return 1
-	}
-	return 2 * float64(common) / float64(sum)
-}
+func f1(got, want string) float64 { return sitepages.ScoreOf(got, want, "").F1 }
 
 // A tally is the mean over some pages.
 type tally struct {

@@ -17,6 +17,8 @@ func TestShort(t *testing.T) {
 		{"a refrain stays", "<p>Ho.<p>Ho.<p>Ho.", "Ho.\nHo.\nHo."},
 		{"bare letters", "<meta name=robots content=noindex>Fx", "Fx"},
 		{"letters in boxes", "<div><div>Hi.</div><div>Ho.</div></div>", "Hi.\nHo."},
+		{"a digit", "3", "3"},
+		{"a digit in a link", "<a href=one.html>1</a> <img src=own.png>", "1"},
 		{"a list", "<ul><li>a<li>b</ul>", "a\nb"},
 		{"a table", "<table><tr><td>a<td>b<tr><td>c<td>d</table>", "a\tb\nc\td"},
 		{"a server's error", "<h1>404 Not Found</h1><hr><center>nginx</center>", "nginx"},
@@ -40,26 +42,30 @@ func TestShort(t *testing.T) {
 	}
 }
 
-// TestLinksOnly reads menus and directory listings. Their words are about other pages, so they have no text.
+// TestLinksOnly reads menus and directory listings. A page with visible text always has a main text; below prose, menus
+// are not part of it.
 func TestLinksOnly(t *testing.T) {
-	tests := []struct{ name, before, each, after, want string }{
-		{"bare", "", "<a href=/p>LABEL</a> ", "", ""},
-		{"in a list", "<ul>", "<li><a href=/p>LABEL</a>", "</ul>", ""},
-		{"in a list in main", "<main><h1>Nav</h1><h2>More</h2><ul>", "<li><a href=/p>LABEL</a>", "</ul></main>", ""},
-		{"in paragraphs", "", "<p><a href=/p>LABEL</a>", "", ""},
-		{"in an article", "<article>", "<p><a href=/p>LABEL</a>", "</article>", ""},
+	tests := []struct{ name, before, each, after, want, wantEach string }{
+		{"bare", "", "<a href=/p>LABEL</a> ", "", "", "LABEL "},
+		{"in a list", "<ul>", "<li><a href=/p>LABEL</a>", "</ul>", "", "LABEL\n"},
+		{"in a list in main", "<main><h1>Nav</h1><h2>More</h2><ul>", "<li><a href=/p>LABEL</a>", "</ul></main>", "More\n",
+			"LABEL\n"},
+		{"in paragraphs", "", "<p><a href=/p>LABEL</a>", "", "", "LABEL\n"},
+		{"in an article", "<article>", "<p><a href=/p>LABEL</a>", "</article>", "", "LABEL\n"},
 		{"a folder as a table", "<h1>Index of /</h1><table>", "<tr><td><a href=/p>LABEL</a><td>2024-05-06 10:11<td>1K",
-			"</table><address>Server at example.org</address>", ""},
-		{"a folder as lines", "<h1>Index of /</h1><pre>", "<a href=/p>LABEL</a>    06-May-2024 10:11   12\n", "</pre>", ""},
-		{"below a few words", "<p>Nothing here today.</p>", "<a href=/p>LABEL</a> ", "", "Nothing here today."},
+			"</table><address>Server at example.org</address>", "", "LABEL\t2024-05-06 10:11\t1K\n"},
+		{"a folder as lines", "<h1>Index of /</h1><pre>", "<a href=/p>LABEL</a>    06-May-2024 10:11   12\n", "</pre>", "",
+			"LABEL    06-May-2024 10:11   12\n"},
+		{"below a few words", "<p>Nothing here today.</p>", "<a href=/p>LABEL</a> ", "", "Nothing here today.", ""},
 		{"below a sentence", "<p>Choose one of these topics to read on about it:</p>", "<li><a href=/p>LABEL</a>", "",
-			"Choose one of these topics to read on about it:"},
+			"Choose one of these topics to read on about it:", ""},
 	}
 	for _, label := range []string{"Topics", "主题标签", "テーマ", "موضوعات", "विषयसूची", "Разделы"} {
 		for _, tt := range tests {
 			t.Run(tt.name+" "+label, func(t *testing.T) {
-				menu := strings.Repeat(strings.Replace(tt.each, "LABEL", label, 1), 12)
-				sameText(t, "<title>Nav</title>"+tt.before+menu+tt.after, tt.want)
+				twelve := func(each string) string { return strings.Repeat(strings.Replace(each, "LABEL", label, 1), 12) }
+				want := strings.TrimSpace(tt.want + twelve(tt.wantEach))
+				sameText(t, "<title>Nav</title>"+tt.before+twelve(tt.each)+tt.after, want)
 			})
 		}
 	}

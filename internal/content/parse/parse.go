@@ -11,10 +11,12 @@ package parse
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 
 	"kumo/internal/base/page"
 	"kumo/internal/base/weburl"
+	"kumo/internal/content/appshell"
 )
 
 // A Config limits the data extracted from a page. The zero value means the defaults.
@@ -184,6 +186,29 @@ func (p *Parser) html(resp *page.Response, contentType string, pg *page.Page) {
 	if p.cfg.Language {
 		pg.Lang = p.language(p.lead(), declaredLanguage(p.scan.src))
 	}
+	if resp.Status == http.StatusOK && p.mayNeedScript() {
+		pg.NeedsScript = appshell.Detect(p.scan.src)
+	}
+}
+
+// maxShellLead is the bytes of the lead up to which a page may be an app's shell. Unlike appshell.MaxText, it includes
+// the text of noscript elements.
+const maxShellLead = 600
+
+// mayNeedScript reports whether the page has so little text and so few links that it may be an app's shell.
+func (p *Parser) mayNeedScript() bool {
+	if p.cfg.Language && len(p.first.sentences)+len(p.first.rest) > maxShellLead {
+		return false
+	}
+	anchors := 0
+	for i := range p.links.links {
+		if p.links.links[i].kind == page.Anchor {
+			if anchors++; anchors > appshell.MaxLinks {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // markup processes the document's elements. It reports whether the document must be parsed again.

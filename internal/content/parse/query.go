@@ -29,6 +29,20 @@ func (t *text) query(ref []byte) []byte {
 	return t.buf[start:]
 }
 
+// Query returns a reference of a page with its query percent-encoded in the page's charset, as the links of parsed pages
+// are; "" is UTF-8.
+func Query(ref, charset string) string {
+	if charset == "" || isASCII([]byte(ref)) {
+		return ref
+	}
+	cs := detected(charset)
+	if !cs.isLegacy() {
+		return ref
+	}
+	t := text{encoder: cs.enc.NewEncoder()}
+	return string(t.query([]byte(ref)))
+}
+
 // encode appends text, which contains no ASCII.
 func (t *text) encode(text []byte) {
 	if out, err := t.encoder.Bytes(text); err == nil {

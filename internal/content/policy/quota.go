@@ -19,6 +19,7 @@ type Quota struct {
 	pages    int64      // 0: no limit
 	done     int64
 	used     int64 // done or in progress
+	share    int64 // pages that this node may fetch of the crawl's limit; negative: no limit
 	hosts    tally
 	domains  tally
 	bytes    byteTally
@@ -132,7 +133,7 @@ type Limits struct {
 
 // NewQuota returns a quota for a crawl that has done the given number of pages.
 func NewQuota(l Limits, done int64) *Quota {
-	return &Quota{pages: l.Pages, done: done, used: done, hosts: newTally(l.PerHost, l.Overrides),
+	return &Quota{pages: l.Pages, done: done, used: done, share: -1, hosts: newTally(l.PerHost, l.Overrides),
 		domains: newTally(l.PerDomain, nil), bytes: newByteTally(l.Bytes, l.Overrides)}
 }
 
@@ -154,6 +155,40 @@ func (q *Quota) SetPageLimit(pages int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.pages = pages
+}
+
+// SetShare limits the pages of this node, over all runs, to its share of the limit of all nodes; a negative share means
+// no limit. It returns how many pages the node may fetch: the share, or more if more are done or in progress.
+func (q *Quota) SetShare(pages int64) (ceiling int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.share = pages; pages >= 0 {
+		q.share = max(pages, q.used)
+	}
+	return q.share
+}
+
+// ShareUsed reports whether the pages that are done or in progress use up the node's share.
+func (q *Quota) ShareUsed() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.shareUsed()
+}
+
+func (q *Quota) shareUsed() bool { return q.share >= 0 && q.used >= q.share }
+
+// Done returns the number of pages of the crawl, or of this node.
+func (q *Quota) Done() int64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.done
+}
+
+// Used returns the number of pages that are done or in progress.
+func (q *Quota) Used() int64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.used
 }
 
 // AddEarlier adds pages of a host from earlier runs or from other nodes.
@@ -194,6 +229,7 @@ type Grant uint8
 const (
 	Granted       Grant = iota
 	NotNow              // pages in progress may use up the rest, or return it
+	ShareIsUsed         // this node has used its share of the page limit; it may get more
 	CrawlIsFull         // the crawl has reached its page limit
 	HostIsFull          // the host has reached its page limit
 	DomainIsFull        // the registered domain has reached its page limit
@@ -215,6 +251,8 @@ func (q *Quota) Acquire(host, domain string) Grant {
 		return DomainIsFull
 	case q.pages > 0 && q.done >= q.pages:
 		return CrawlIsFull
+	case q.shareUsed():
+		return ShareIsUsed
 	case hostMay, domainMay, q.pages > 0 && q.used >= q.pages:
 		return NotNow
 	}

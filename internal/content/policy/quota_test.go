@@ -33,6 +33,28 @@ func TestQuota(t *testing.T) {
 	}
 }
 
+// A node that has used its share fetches nothing until it gets more, or a page is returned.
+func TestQuotaOfOneNode(t *testing.T) {
+	q := NewQuota(Limits{}, 5)
+	if q.Acquire("a", "") != Granted || q.ShareUsed() || q.Done() != 5 {
+		t.Error("a node without a limit has a share")
+	}
+	if ceiling := q.SetShare(3); ceiling != 6 || !q.ShareUsed() || q.Acquire("a", "") != ShareIsUsed {
+		t.Errorf("a share below what is done and in progress: up to %d pages", ceiling)
+	}
+	q.Finish("a", "", false)
+	if q.ShareUsed() || q.Acquire("a", "") != Granted {
+		t.Error("a returned page cannot be fetched")
+	}
+	q.Finish("a", "", true)
+	if ceiling := q.SetShare(7); ceiling != 7 || q.Done() != 6 || q.Acquire("a", "") != Granted || !q.ShareUsed() {
+		t.Errorf("a higher share: up to %d pages, %d done", ceiling, q.Done())
+	}
+	if q.SetShare(-1) >= 0 || q.ShareUsed() {
+		t.Error("the limit was removed, but not the share")
+	}
+}
+
 // The hosts of a registered domain share its pages; a domain without a name has no limit.
 func TestQuotaOfDomains(t *testing.T) {
 	q := NewQuota(Limits{PerDomain: 2}, 0)

@@ -47,6 +47,9 @@ type node struct {
 	productive   uint32 // branches with any new text below them
 	end          *budget
 	budget       budget // the budget of end
+
+	admitted uint32 // pages from which a sample is compared
+	alert    uint8  // further pages to compare, because of vain pages
 }
 
 // fewChildren is the number of children up to which they are searched linearly: most nodes have fewer, and a map for

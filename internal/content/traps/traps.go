@@ -13,6 +13,10 @@
 // vain page reduces it; a page with a new text increases it. A pattern whose budget is used up is suspected, and its
 // URLs are deferred: the host's other URLs go first. A page with a new text ends the suspicion.
 //
+// The texts of most pages need not be compared ([Trial.Compare]). In a directory, host or domain with enough compared
+// pages, only a sample is. After a vain page, more pages of its pattern, of the directories above, and of the domain are
+// compared. Pages that are not compared change nothing.
+//
 // A pattern starts with a smaller budget if its siblings brought nothing new, or if its path is cyclic. Below a
 // directory where hardly any page was new, no further patterns are distinguished.
 //
@@ -63,6 +67,7 @@ import (
 	"strings"
 	"sync"
 
+	"kumo/internal/base/splitmix"
 	"kumo/internal/base/stats"
 	"kumo/internal/base/weburl"
 )
@@ -95,6 +100,12 @@ const (
 	suspectAfter = 16 // judged responses of all patterns below a node
 	suspectShare = 8  // a node is suspected if at most one in so many was new
 
+	sampleEvery = 16           // one in so many pages is compared where no vain page was found lately
+	alertOwn    = 8            // pages of a pattern that are compared after a vain one
+	alertAbove  = 2            // pages of the directories above and of the domain that are compared after a vain one
+	maxAlert    = 32           // pages that are compared at most after the last vain page
+	knownAfter  = suspectAfter // compared pages of a node before it is only sampled
+
 	hopelessAfter = 32 // judged responses of all patterns below a directory
 	hopelessShare = 20 // a directory is hopeless if at most one in so many was new
 
@@ -108,7 +119,7 @@ type Outcome uint8
 
 // Outcomes.
 const (
-	Inconclusive  Outcome = iota // no response, or a response that does not count: an error, a redirect
+	Inconclusive  Outcome = iota // no response, or one that does not count: an error, a redirect, a text not compared
 	NewText                      // a page with a new text
 	NearDuplicate                // nearly the text of another page of the domain
 	Duplicate                    // the text of another page of the domain
@@ -199,6 +210,8 @@ func (d *Detector) Precheck(u weburl.URL, s Source) (Verdict, string) {
 
 // A Trial is a URL that is being fetched, to be passed to Finish. The zero value is none.
 type Trial struct {
+	Compare bool // the page's text must be compared with others; otherwise equal bytes suffice
+
 	end       *node // the node at which its pattern ends
 	crossHost bool  // it was found on a vain page of another host
 }
@@ -221,8 +234,9 @@ func (d *Detector) Admit(u weburl.URL, s Source) (Verdict, Trial, string) {
 		}
 		w = d.walkTo(u) // judgeSuspect has changed the scratch
 	}
+	compare := s.Vain > 0 || s.Deferred || w.mustCompare()
 	end.inFlight++
-	return Fetch, Trial{w.last(), s.Vain > 0 && s.From.Host() != u.Host()}, ""
+	return Fetch, Trial{compare, w.last(), s.Vain > 0 && s.From.Host() != u.Host()}, ""
 }
 
 // judgeSuspect decides about a URL of a suspected pattern, at the end of w. It invalidates the walk.
@@ -287,8 +301,15 @@ func (d *Detector) Finish(t Trial, o Outcome) {
 	} else if t.crossHost {
 		end.crossHost++
 	}
+	more := uint8(alertOwn)
 	for n := t.end; n != nil; n = n.parent {
 		n.count(1, fresh)
+		if fresh > 0 {
+			n.alert = max(n.alert, 1) - 1
+		} else {
+			n.alert = min(n.alert+more, maxAlert)
+		}
+		more = alertAbove
 	}
 	end.record(o)
 }
@@ -321,6 +342,27 @@ func (b *budget) record(o Outcome) {
 		b.remaining -= costNear
 	}
 	b.suspected = b.suspected || b.remaining <= 0
+}
+
+// mustCompare reports whether the text of the page at the end of the walk must be compared.
+func (w *walk) mustCompare() bool {
+	if w.last().end.remaining < startBudget {
+		return true
+	}
+	var known *node // the innermost one that is known well enough
+	for _, n := range w.path {
+		if n.alert > 0 {
+			return true
+		}
+		if n.tried >= knownAfter {
+			known = n
+		}
+	}
+	if known == nil {
+		return true
+	}
+	known.admitted++
+	return splitmix.Mix(uint64(known.admitted))%sampleEvery == 0 // irregular: visits may alternate between patterns
 }
 
 // Pattern returns the pattern in a reason that Precheck, Admit, CheckName or CheckHost returned; "" if there is none.

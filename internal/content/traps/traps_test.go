@@ -447,6 +447,71 @@ func TestSomeDuplicatesAreNoTrap(t *testing.T) {
 	}
 }
 
+// Where no page was vain, texts are sampled. A vain page has more compared, also those of new patterns.
+func TestTextsAreSampled(t *testing.T) {
+	d, page := New(Config{}), 0
+	next := func(dir string, s Source, o Outcome) (compared bool) {
+		page++
+		_, trial, _ := d.Admit(parse(t, fmt.Sprintf("https://example.com/%s/%d", dir, page)), s)
+		if !trial.Compare {
+			o = Inconclusive
+		}
+		d.Finish(trial, o)
+		return trial.Compare
+	}
+	compared := func(dir string, n int) (sum int) {
+		for range n {
+			if next(dir, Source{}, NewText) {
+				sum++
+			}
+		}
+		return sum
+	}
+	if n := compared("p", knownAfter); n != knownAfter {
+		t.Errorf("%d of the first %d pages are compared", n, knownAfter)
+	}
+	for _, dir := range []string{"p", "q"} {
+		if n := compared(dir, 800); n < 25 || n > 100 {
+			t.Errorf("%d of 800 pages in /%s/ are compared", n, dir)
+		}
+	}
+	if !next("p", Source{Vain: 1}, NewText) || !next("p", Source{Deferred: true}, NewText) {
+		t.Error("the target of a vain page, or a deferred URL, is not compared")
+	}
+	for !next("q", Source{}, NearDuplicate) {
+	}
+	if n := compared("r", alertAbove); n != alertAbove {
+		t.Errorf("%d of %d pages in a new directory are compared after a vain page", n, alertAbove)
+	}
+	if n := compared("q", 800); n > 100 {
+		t.Errorf("%d of 800 pages are compared long after a vain page", n)
+	}
+}
+
+// A generator in a site that has had no vain page is found soon, also if each of its pages has a pattern of its own.
+func TestALateGeneratorIsFound(t *testing.T) {
+	for what, url := range map[string]string{"one pattern": "https://example.com/p/%d", "one directory a page": "https://example.com/p/x%[2]s/", "one host a page": "https://h%[2]s.example.com/"} {
+		d := New(Config{})
+		crawl(t, d, 1000, func(i int) string { return fmt.Sprintf("https://example.com/p/%d", i) }, always(NewText))
+		missed, found := 0, 0
+		for i := 0; found < 10 && missed < 1000; i++ {
+			u := fmt.Sprintf(url, 1000+i, name(i))
+			u, _, _ = strings.Cut(u, "%!")
+			_, trial, _ := d.Admit(parse(t, u), Source{})
+			if !trial.Compare {
+				missed++
+				d.Finish(trial, Inconclusive)
+				continue
+			}
+			found++
+			d.Finish(trial, NearDuplicate)
+		}
+		if missed > 4*sampleEvery {
+			t.Errorf("%s: %d pages were not compared before 10 were", what, missed)
+		}
+	}
+}
+
 // A new text ends the suspicion of a pattern.
 func TestPatternOpensAgain(t *testing.T) {
 	d := New(Config{})

@@ -43,8 +43,10 @@ type LinksOut struct {
 	Refresh    string `json:"refresh"`
 	Charset    string `json:"charset"`
 	Title      string `json:"title"`
-	Type       string `json:"type"`                // type of the body
-	Malformed  string `json:"malformed,omitempty"` // where a list breaks off
+	Type       string `json:"type"` // type of the body
+	// why the page shows nothing without script: root, noscript, empty or redirect
+	NeedsScript string `json:"needs_script,omitempty"`
+	Malformed   string `json:"malformed,omitempty"` // where a list breaks off
 
 	unread string // why no links are read in the body; "" if they are
 }
@@ -66,7 +68,8 @@ func Links(in LinksIn) (LinksOut, error) {
 	}
 	out := LinksOut{Links: []Link{}, Base: pg.Base, Canonical: pg.Canonical, Robots: pg.Robots.Meta,
 		XRobotsTag: pg.Robots.Header,
-		Refresh:    pg.Refresh, Charset: pg.Charset, Title: pg.Title, Type: pg.Sniffed, unread: unread(&pg, in)}
+		Refresh:    pg.Refresh, Charset: pg.Charset, Title: pg.Title, Type: pg.Sniffed,
+		NeedsScript: string(pg.NeedsScript), unread: unread(&pg, in)}
 	if err != nil {
 		out.Malformed = err.Error()
 	}

@@ -42,6 +42,9 @@ func (out LinksOut) show(s *printer) {
 	if out.XRobotsTag != "" {
 		s.field("x-robots-tag", out.XRobotsTag)
 	}
+	if out.NeedsScript != "" {
+		s.field("needs script", out.NeedsScript)
+	}
 	s.endBlock()
 	if len(out.Links) > 0 {
 		s.row("kind", "url", "rel", "text")
@@ -57,10 +60,18 @@ func (out LinksOut) show(s *printer) {
 
 func (out TextOut) show(s *printer) {
 	s.pairs("title", out.Title, "headline", out.Headline, "published", out.Published, "author", out.Author,
-		"lang", out.Lang)
+		"lang", out.Lang, "kind", out.Kind)
 	s.endBlock()
 	for line := range strings.Lines(out.Text) {
 		s.row(strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\t", "  "))
+	}
+	if out.Comments == "" {
+		return
+	}
+	s.endBlock()
+	s.row("comments:")
+	for line := range strings.Lines(out.Comments) {
+		s.row("  " + strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\t", "  "))
 	}
 }
 

@@ -16,6 +16,8 @@ type TextOut struct {
 	Published string `json:"published"` // a date, or RFC 3339 if time and zone are known
 	Author    string `json:"author"`
 	Lang      string `json:"lang"`
+	Kind      string `json:"kind"`     // article, forum, product, listing, documentation, service or other
+	Comments  string `json:"comments"` // of readers or customers
 }
 
 // Text extracts a page's main text. The URL may be "".

@@ -28,7 +28,8 @@ func TestTextCharsets(t *testing.T) {
 					t.Fatal(err)
 				}
 				got.Text, _, _ = strings.Cut(got.Text, "\n")
-				want := TextOut{Title: tt.headline, Headline: tt.headline, Text: tt.text, Published: "2024-05-17", Lang: tt.lang}
+				want := TextOut{Title: tt.headline, Headline: tt.headline, Text: tt.text, Published: "2024-05-17", Lang: tt.lang,
+					Kind: "article"}
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Error(diff)
 				}
@@ -57,8 +58,8 @@ func encode(t *testing.T, label, html string) []byte {
 func TestTextErrors(t *testing.T) {
 	tests := []struct{ name, html, want string }{
 		{"no HTML", "%PDF-1.4 and so on", `main text of "https://example.org/x": the body is application/pdf, not HTML`},
-		{"too large", strings.Repeat("<p>", 40_000),
-			`main text of "https://example.org/x": page too large: more than 30000 tags`},
+		{"too large", strings.Repeat("<p>", 210_000),
+			`main text of "https://example.org/x": page too large: more than 200000 elements and texts`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

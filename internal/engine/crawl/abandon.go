@@ -105,13 +105,27 @@ func (a *abandoner) abandonItem(it item.Item) error {
 func (w *worker) failVisit(v *frontier.Visit, l visit.Abandonment) error {
 	b := batch{visitURL: v.URL, visit: w.batch.visit}
 	w.batch.visit = nil
+	if v.Recrawl && w.visits.cfg.Claims {
+		b.item = &v.Item
+		w.planWithoutRecord(&b, v)
+	}
 	return w.visits.abandons.failWith(&b, item.HostOfSlice(v.Host), v.Item, l)
 }
 
 // failItem records that a URL failed with its origin. The URL is on the abandoned queue. The journal still has it as
 // pending, so the next run retries it.
 func (a *abandoner) failItem(host string, it item.Item, l visit.Abandonment) error {
-	return a.failWith(&batch{ended: []string{it.URL}}, item.HostOfSlice(host), it, l)
+	b := &batch{ended: []string{it.URL}}
+	if it.Recrawl && a.cfg.Claims && a.known.db != nil {
+		r := revisit{cfg: a.cfg, known: a.known}
+		v := &frontier.Visit{Item: it}
+		if err := r.load(v); err != nil {
+			return err
+		}
+		b.item, b.recrawlPlan = &it, r.plan(v, page.Trouble)
+		b.planned = r.plannedAfter(&it, &b.recrawlPlan)
+	}
+	return a.failWith(b, item.HostOfSlice(host), it, l)
 }
 
 // failWith is failItem with a batch that names the URL that it ends.

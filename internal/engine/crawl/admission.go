@@ -25,6 +25,7 @@ type batch struct {
 	item        *item.Item // the item whose visit ends with the batch; nil if it is not needed
 	visitURL    string     // the URL whose visit ends with the batch
 	recrawlPlan seen.Meta  // its next visit, if the visit brought no record
+	planned     *planned   // its next visit, where other nodes remember it; nil if there is none
 
 	visit *visitLinks // the visit that found the links, where links are claimed; may be nil
 	ended []string    // other URLs that will not be visited any more
@@ -87,6 +88,7 @@ func (b *batch) reset() {
 	clear(b.ended)
 	b.ended = b.ended[:0]
 	b.item, b.visitURL, b.recrawlPlan, b.payloads = nil, "", seen.Meta{}, b.payloads[:0]
+	b.planned = nil
 	b.foreign, b.returned, b.routed, b.seedsRecorded = false, false, false, false
 	clear(b.refetch)
 	b.refetch = b.refetch[:0]

@@ -1,6 +1,8 @@
 package crawl
 
 import (
+	"cmp"
+
 	"kumo/internal/base/stats"
 	"kumo/internal/state/entry"
 	"kumo/internal/state/frontier"
@@ -52,7 +54,7 @@ func (w *batchWriter) apply(b *batch) error {
 			w.known.recordVisit(b, d.URL, &d.Meta)
 		}
 		if len(b.done) == 0 && !b.recrawlPlan.Due.IsZero() {
-			w.known.recordVisit(b, b.visitURL, &b.recrawlPlan)
+			w.known.recordVisit(b, cmp.Or(b.visitURL, b.itemURL()), &b.recrawlPlan)
 		}
 		if w.claims != nil && len(b.done) == 0 {
 			w.known.recordEnded(b)

@@ -40,6 +40,7 @@ const pagesFile = "pages.jsonl"
 type claims struct {
 	slices   *item.Slices
 	finished func(host string, keys []string)
+	revisit  func(host, url string, next item.Revisit)
 	atRisk   func(ctx context.Context, pages []AtRisk) error // nil: no page is at risk
 	archive  bool                                            // one of the stores is a WARC
 	refetch  atomic.Int64                                    // URLs dispatched again because their records were lost
@@ -63,9 +64,10 @@ const maxOpenVisits = 1 << 14
 // A finishedURL is a URL that will not be fetched any more.
 type finishedURL struct {
 	host, url string
-	key       string  // the item's key
-	sequence  uint64  // of the batch that finishes it
-	page      *AtRisk // nil if there is no record, or records are not replicated
+	key       string        // the item's key
+	revisit   *item.Revisit // the next visit, in a crawl with recrawls; may be nil
+	sequence  uint64        // of the batch that finishes it
+	page      *AtRisk       // nil if there is no record, or records are not replicated
 }
 
 // visitLinks tracks the links that a visit has found.
@@ -79,7 +81,11 @@ func newClaims(slices *item.Slices, p *Parts, t recovery.Tenures) *claims {
 	if finished == nil {
 		finished = func(string, []string) {}
 	}
-	return &claims{slices: slices, finished: finished, atRisk: p.AtRisk, archive: p.Archive, tenures: t,
+	revisit := p.Revisit
+	if revisit == nil {
+		revisit = func(string, string, item.Revisit) {}
+	}
+	return &claims{slices: slices, finished: finished, revisit: revisit, atRisk: p.AtRisk, archive: p.Archive, tenures: t,
 		unreported: map[string]map[string]*finishedURL{},
 		openVisits: bounded.NewRecent[string, *visitLinks](maxOpenVisits)}
 }
@@ -125,6 +131,9 @@ func (c *claims) addFinished(b *batch, sequence uint64) (all []*finishedURL) {
 		n := &finishedURL{host: c.slices.Of(url), url: url, key: url, sequence: sequence}
 		if b.item != nil && url == b.item.URL {
 			n.key = b.item.Key()
+			if b.planned != nil {
+				n.revisit = b.planned.revisitOf(b.item)
+			}
 		}
 		all = append(all, n)
 	}
@@ -137,6 +146,14 @@ func (c *claims) addFinished(b *batch, sequence uint64) (all []*finishedURL) {
 		c.unreported[n.host][n.url] = n
 	}
 	return all
+}
+
+// itemURL returns the URL of the batch's item, if it has one.
+func (b *batch) itemURL() string {
+	if b.item == nil {
+		return ""
+	}
+	return b.item.URL
 }
 
 // finishedURLs returns the URLs that the batch finishes.
@@ -234,6 +251,10 @@ func (c *claims) dequeueReady() (all []*finishedURL, sequence uint64) {
 func (c *claims) report(all []*finishedURL) {
 	byHost := map[string][]string{}
 	for _, n := range all {
+		if n.revisit != nil {
+			c.revisit(n.host, n.url, *n.revisit)
+			continue
+		}
 		byHost[n.host] = append(byHost[n.host], n.key)
 	}
 	for _, host := range slices.Sorted(maps.Keys(byHost)) {

@@ -319,10 +319,14 @@ func (m *backups) giveUp(ctx context.Context, n *crewNode, e *Engine) {
 	if err := e.Dispatches.ReleaseHosts(ctx, going, owedNothing); err != nil {
 		return
 	}
-	for _, over := range e.Busy(going) {
-		<-over // URLs dispatched since are postponed, and dropped
-	}
 	for _, host := range going {
+		// A worker may have taken a URL of it meanwhile; such a visit is postponed, and its URL dropped.
+		for range 100 {
+			if !e.Dispatches.HasWork(host) {
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
 		if e.Dispatches.HasWork(host) {
 			n.t.Errorf("something waits at %s, which was given up", host)
 		}

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"time"
 
+	"kumo/internal/base/item"
 	"kumo/internal/base/page"
 	"kumo/internal/base/stats"
 	"kumo/internal/base/weburl"
@@ -42,6 +43,8 @@ type Config struct {
 	BytesPerHost int64             // over the wire, without robots.txt; 0: unlimited
 	// disable the guard against crawler traps (see package traps) and the limits of domains
 	NoTraps bool
+	// compare the texts of all pages, so that records have NearDuplicate; a crawl with Parts.Text always does
+	NearDuplicates bool
 	// patterns, as written in skipped.jsonl, whose URLs are fetched although they bring nothing new
 	ReleasedTraps []string
 	// limits per registered domain: pages, hosts that are fetched from, names that are looked up; defaults 10,000,000,
@@ -155,6 +158,13 @@ type Parts struct {
 	Journal journal.Journal
 	// reports which hosts this node owns; nil: all
 	Router Router
+	// permits requests to hosts that other crawls of the cluster visit, too; nil: there are none
+	Turns Turns
+	// reports whether another node owns a host, or its slice, and will have all its data; nil: unknown. It is used for
+	// recrawls
+	IsElsewhere func(host string) bool
+	// connections and rate that crawls of this process share; nil: there is only this crawl
+	Resources Resources
 	// called with the target of a seed's redirect, at least once, so that other nodes have it in scope; must return
 	// quickly; may be nil
 	NewScopeSeed func(u weburl.URL)
@@ -165,6 +175,8 @@ type Parts struct {
 	// are finished: fetched, failed for good, filtered or abandoned. This is durable, and all links of their pages are
 	// claimed. Called by one goroutine; must return quickly; may be nil
 	Finished func(host string, keys []string)
+	// called instead of Finished with each URL that is visited again, or was and is no more
+	Revisit func(host, url string, next item.Revisit)
 	// called before Finished with pages whose records are in files on this node's disk alone. It returns when other
 	// nodes have this list, so that they can have the pages fetched again if the disk is lost. After an error these
 	// pages are not reported as finished. nil: records are not replicated

@@ -66,3 +66,27 @@ func TestCookiesComeWithTheirHost(t *testing.T) {
 		t.Errorf("it has %v", n)
 	}
 }
+
+// Cookies of a host that another node has released are sent here, also after a restart; its secret ones are not.
+func TestAddCookies(t *testing.T) {
+	x := newTrade(t, 1, false)
+	a, b := x.nodes[0], x.nodes[1]
+	const host = "w.moves.test:8080"
+	at, now := cookies.Target{Host: "w.moves.test", Path: "/"}, time.Now()
+	a.e.runner.visits.hops.jar.Store([]string{"n=1; Domain=moves.test", "m=1; Max-Age=1000"}, at, false, now)
+	a.e.runner.visits.hops.jar.Store([]string{"secret=1"}, at, true, now)
+	data := a.e.Dispatches.HostCookies(host, 1<<16)
+	if err := b.e.Dispatches.AddCookies("other.test", data); err == nil {
+		t.Error("cookies of another host are added")
+	}
+	if err := b.e.Dispatches.AddCookies(host, data); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.e.ledger.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	b.again()
+	if n := b.e.runner.visits.hops.jar.Append(nil, at, now); len(n) != 2 {
+		t.Errorf("it has %v", n)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"kumo/internal/base/item"
+	"kumo/internal/content/cookies"
 	"kumo/internal/engine/exchange"
 	"kumo/internal/state/entry"
 	"kumo/internal/state/frontier"
@@ -41,6 +42,7 @@ type Dispatches struct {
 	batches    *batchWriter
 	abandons   *abandoner
 	ledger     *ledger.Ledger
+	cookies    *cookies.Jar // nil if cookies are not kept
 }
 
 // TakeDispatched admits links that this node is to fetch, a [member.Batch]'s data. It returns, by index, which are
@@ -121,6 +123,10 @@ func (ds *Dispatches) lookUpDispatched(b *batch) (d dispatched, err error) {
 			over = met.Over() && claimed &&
 				// a URL is unreported before its entry says that it is over
 				!ds.claims.isUnreported(ds.hosts.sliceOf(c), c.Item.URL)
+			if over && ds.cfg.Recrawl.Enabled() && !met.Due.IsZero() && !met.Waits() && c.Item.Refetches == 0 {
+				over = false // once other nodes know when it is due again
+				ds.claims.reportAgain(ds.hosts.sliceOf(c), &met, &c.Item)
+			}
 		}
 		d.done = append(d.done, over)
 		d.met = append(d.met, met)

@@ -73,7 +73,8 @@
 // All links go through the outbox to the nodes that remember which URLs are known. These nodes dispatch new URLs to the
 // node that will fetch them ([Dispatches.TakeDispatched]). A page is reported as finished ([Parts].Finished) once its
 // links have left the outbox, so that losing a node with its disk loses no link. Hosts are not handed over but released
-// ([Dispatches.ReleaseHosts]), and their pending URLs are dispatched to another node.
+// ([Dispatches.ReleaseHosts]), and their pending URLs are dispatched to another node. With recrawls, these nodes also
+// remember the next visits ([Parts].Revisit), and dispatch them when they are due ([Dispatches.TakeRevisits]).
 //
 // Before each request the engine checks with the router that the node's lease holds (router.go). A persistent run
 // (keepopen.go) does not end when the queues are empty.

@@ -67,13 +67,13 @@ func New(config Config, p Parts, s *recovery.State) *Engine {
 	rules := &policy.Rules{Scope: p.Scope, Block: p.Block, Include: cfg.Include, Exclude: cfg.Exclude,
 		MaxDepth: cfg.Depth, MaxRedirects: cfg.MaxRedirects, Embeds: cfg.Embeds, Overrides: cfg.Overrides}
 	ranks := newRanking(p.Ranks, cfg.Prefer, p.Listener)
-	traps := newTrapGuard(cfg, s.Traps)
+	traps := newTrapGuard(cfg, cfg.NearDuplicates || p.Text != nil, s.Traps)
 	line := newOutageMonitor(cfg, p.Fetcher, p.Listener, stop)
 	origins := newOrigins(cfg, line)
 	lim := &limits{
 		cfg:     cfg,
 		quota:   policy.NewQuota(cfg.pageLimits(), s.Stats.NewPages()),
-		rate:    visit.NewLimiter(cfg.Rate),
+		rate:    newRateLimit(cfg.Rate),
 		known:   known,
 		hosts:   hosts,
 		traps:   traps,
@@ -111,7 +111,7 @@ func New(config Config, p Parts, s *recovery.State) *Engine {
 	}
 	out := newOutgoing(&outgoing{cfg: cfg, hosts: hosts, known: known, claims: claims, scopeSeeds: roots, ranks: ranks,
 		ledger: log}, s.Links)
-	hold := &holds{outages: line, outgoing: out, frontier: front, known: known}
+	hold := &holds{outages: line, outgoing: out, limits: lim, frontier: front, known: known}
 	if hold.disk.free = p.Free; p.Free != nil {
 		hold.disk.minFree = cfg.MinFree
 	}
@@ -119,10 +119,12 @@ func New(config Config, p Parts, s *recovery.State) *Engine {
 	gate := visit.NewGate(&visit.Gate{Rules: p.Robots, Frontier: front, Block: p.Block, Hosts: hosts.slicesOf,
 		Unavailable: func(origin string) bool { _, gone := origins.Abandoned(origin); return gone }})
 	moved := &transferHooks{hosts: hosts, gate: gate, ends: ends, ranks: ranks, frontier: front}
+	arrivals := &hostArrivals{signal: make(chan struct{}, 1)}
 	moves := transfer.New(transfer.Config{Ledger: log, Frontier: front, DB: known.db, Abandoned: views.Abandoned,
 		Quota: lim.pageQuota(), Now: cfg.Now, IsOwn: hosts.ours, Hash: origins.Hash, Intern: names.intern,
-		Reported: ends.wasReported, WaitForRoom: hold.admit, OnRemoved: moved.hostsRemoved, OnReceived: p.TransferReceived,
-		Rank: ranks.rankAll, ImportWorths: moved.addWorths, Worth: ranks.worth(), Cookies: p.Cookies}, s.Unsettled)
+		Reported: ends.wasReported, WaitForRoom: hold.admit, OnRemoved: moved.hostsRemoved,
+		OnReceived: arrivals.counting(p.TransferReceived), Rank: ranks.rankAll, ImportWorths: moved.addWorths,
+		Worth: ranks.worth(), Cookies: p.Cookies}, s.Unsettled)
 
 	deferred := &deferredURLs{file: p.Deferred, upTo: s.DeferredUpTo}
 	admit := &admission{cfg: cfg, hooks: p.Hooks, rules: rules, known: known, names: names, traps: traps, ranks: ranks,
@@ -168,6 +170,8 @@ func New(config Config, p Parts, s *recovery.State) *Engine {
 		hops:       hops,
 		logins:     p.Logins,
 		claims:     claims,
+		turns:      p.Turns,
+		resources:  p.Resources,
 		permits:    &permits{hosts: hosts, origins: origins, postponements: newPostponements(), transfer: moves},
 	}
 	reading := reading{pool: newReadPool(p.NewParser, cfg.Shares), decoder: fetch.NewDecoder(cfg.Shares.windows()),
@@ -197,7 +201,7 @@ func New(config Config, p Parts, s *recovery.State) *Engine {
 			admission: admit, batches: batches, abandons: abandons, ledger: log},
 		Dispatches: &Dispatches{cfg: cfg, claims: claims, known: known, hosts: hosts, outbox: out.outbox, frontier: front,
 			transfer: moves, workers: workers, pool: buffers, holds: hold, names: names, scopeSeeds: roots, admission: admit,
-			batches: batches, abandons: abandons, ledger: log},
+			batches: batches, abandons: abandons, ledger: log, cookies: p.Cookies},
 		Checkpoints: &Checkpoints{cfg: cfg, checkpointed: p.Checkpointed, ending: make(chan struct{}), marks: s.Marks,
 			hosts: hosts, known: known, outbox: out.outbox, claims: claims, ranks: ranks, traps: traps, cookies: p.Cookies,
 			ends: ends, feed: feed, deferred: deferred, abandons: abandons, transfer: moves, frontier: front, ledger: log,
@@ -208,8 +212,11 @@ func New(config Config, p Parts, s *recovery.State) *Engine {
 		recrawls: &recrawls{
 			added:      make(chan struct{}, 1),
 			ended:      make(chan struct{}),
+			arrivals:   arrivals,
+			elsewhere:  p.IsElsewhere,
 			cfg:        cfg,
 			known:      known,
+			claims:     claims,
 			feed:       feed,
 			rules:      rules,
 			scopeSeeds: roots,

@@ -37,6 +37,8 @@ type Explanation struct {
 	Pages     int64            // pages of the host so far
 	Most      int64            // limit of the host's pages; 0: unlimited
 	LinksCut  int64            // visits of the whole crawl that have not read all links of a page
+	// visits of the whole crawl of pages that show nothing without script
+	NeedsScript int64
 
 	Abandoned   *item.Item // abandoned with its origin, to be retried by the next run
 	GivenUp     string     // why its origin was abandoned; "" if it was not
@@ -59,7 +61,9 @@ func (i *Inspector) Explain(url string, tell func(Explanation)) (*Explanation, e
 	}
 	u = i.cfg.Canon.Apply(u.Canonical())
 	x := &Explanation{URL: u, IgnoresRobots: i.cfg.IgnoreRobots, Most: i.limits.quota.HostLimit(u.Host()),
-		Overrides: i.cfg.Overrides.Explain(u), LinksCut: i.counts.stats.Totals().LinksCut}
+		Overrides: i.cfg.Overrides.Explain(u)}
+	totals := i.counts.stats.Totals()
+	x.LinksCut, x.NeedsScript = totals.LinksCut, totals.NeedsScript
 	i.explainRules(x, 1)
 	slice := i.hosts.slices.OfHost(u.Host(), u.String())
 	x.Host, x.HostMet = i.frontier.Host(slice)

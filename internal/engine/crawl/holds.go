@@ -14,6 +14,7 @@ type holds struct {
 	disk     diskGuard
 	outages  *outageMonitor
 	outgoing *outgoing
+	limits   *limits
 	frontier *frontier.Frontier
 	known    *known
 	received atomic.Int64 // calls that brought links, seeds or hosts
@@ -42,16 +43,17 @@ func (h *holds) awaitRoom(ctx context.Context) {
 	}
 }
 
-// awaitRelease waits while the engine is paused or offline, or its outbox is full.
+// awaitRelease waits while the engine is paused or offline, its outbox is full, or its share of the page limit is used.
 func (h *holds) awaitRelease(ctx context.Context) {
 	for h.held() && ctx.Err() == nil {
 		h.pause.await(ctx)
 		h.outages.await(ctx)
 		h.outgoing.full.await(ctx)
+		h.limits.shareUsed.await(ctx)
 	}
 }
 
 // held reports whether no new URL may be visited.
 func (h *holds) held() bool {
-	return h.pause.shut() || h.outages.shut() || h.outgoing.full.shut()
+	return h.pause.shut() || h.outages.shut() || h.outgoing.full.shut() || h.limits.shareUsed.shut()
 }

@@ -55,11 +55,14 @@ func (i *Inspector) Queues(ctx context.Context, most int) (all []strategy.Queue,
 			return nil, ctx.Err()
 		}
 		if h.Pending > 0 && !h.Away {
-			all = append(all, strategy.Queue{Host: h.Key, Pending: h.Pending})
+			all = append(all, strategy.Queue{Host: h.Key, Pending: h.Pending, Delay: h.Delay})
 		}
 	}
 	return all, nil
 }
+
+// AtRateLimit reports whether visits wait for the node's request rate.
+func (i *Inspector) AtRateLimit() bool { return i.limits.rate.waiting.Load() > 0 }
 
 // MostPages returns the limit of a host's pages; 0: unlimited.
 func (i *Inspector) MostPages(host string) int64 { return i.limits.quota.HostLimit(host) }

@@ -39,9 +39,9 @@ func (k *keepOpen) finish() {
 // Finish lets a persistent run end once the queues are empty: see [Config.KeepOpen].
 func (e *Engine) Finish() { e.Seeding.open.finish() }
 
-// Idle reports whether no URL is pending, under way, undecided, in the outbox, or finished but not reported (see
-// Parts.Finished), and all is durable. A link that is being sent to another node is in the outbox until that node has
-// it.
+// Idle reports whether no URL is pending, under way, undecided, in the outbox, due again, or finished but not reported
+// (see Parts.Finished), and all is durable. With continuous recrawls it never is. A link that is being sent to another
+// node is in the outbox until that node has it.
 //
 // A crawl of several nodes is done when all nodes were idle in two successive rounds of queries, and [Engine.Received]
 // of no node has changed between them.
@@ -49,7 +49,8 @@ func (e *Engine) Idle() bool {
 	dry, moves := e.frontier.IsDrained()
 	// Links that leave the outbox become undecided or queued, and decided ones are queued. A fetched URL is unreported
 	// before it leaves the frontier. A URL that is queued after the first call of IsDrained changes the count of moves.
-	if !dry || !e.Links.outbox.Empty() || e.known.pendingDedup() || e.Dispatches.claims.hasUnreported() {
+	if !dry || !e.Links.outbox.Empty() || e.known.pendingDedup() || e.Dispatches.claims.hasUnreported() ||
+		!e.recrawls.isComplete() {
 		return false
 	}
 	dry, now := e.frontier.IsDrained()

@@ -143,5 +143,6 @@ func (w *worker) returnQuota(v *frontier.Visit) {
 	if w.granted {
 		w.granted = false
 		w.visits.limits.quota.Finish(item.HostOfSlice(v.Host), w.domain, false)
+		w.visits.limits.updateShare()
 	}
 }

@@ -3,6 +3,7 @@ package crawl
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"kumo/internal/base/stats"
 	"kumo/internal/base/weburl"
 	"kumo/internal/content/policy"
+	"kumo/internal/engine/visit"
 )
 
 // The counters have exact numbers of pages by host unless there are too many hosts. Then a crawl with a limit counts
@@ -113,15 +115,58 @@ func (lim *limits) hostPages(host string) (int64, error) {
 type limits struct {
 	cfg   *Config
 	quota *policy.Quota
-	rate  *rate.Limiter
+	rate  *rateLimit
 	tries atomic.Int64 // requests per URL before it has failed
 	bytes atomic.Int64 // over the wire, in all runs
+
+	sharing   sync.Mutex // serializes updates of shareUsed
+	shareUsed valve      // shut while this node has used its share of the limit of all nodes
 
 	known   *known
 	hosts   *hosts
 	traps   *trapGuard
 	stats   *stats.Counter
 	stopper *stopper
+}
+
+// A rateLimit limits the requests per second of this node. Visits wait for it in turn. Only the first of them has a
+// reservation, so that another one can end its wait without leaving the time unused.
+type rateLimit struct {
+	limiter *rate.Limiter
+	first   chan struct{} // capacity 1: full while a visit has a reservation
+	waiting atomic.Int32  // visits that wait
+}
+
+func newRateLimit(perSecond float64) *rateLimit {
+	return &rateLimit{limiter: visit.NewLimiter(perSecond), first: make(chan struct{}, 1)}
+}
+
+// wait waits until a request may be sent. It returns false if ctx or the wait ends before.
+func (r *rateLimit) wait(ctx context.Context, end <-chan struct{}) bool {
+	if r.limiter.Limit() == rate.Inf {
+		return ctx.Err() == nil
+	}
+	r.waiting.Add(1)
+	defer r.waiting.Add(-1)
+	select {
+	case r.first <- struct{}{}:
+	case <-ctx.Done():
+		return false
+	case <-end:
+		return false
+	}
+	defer func() { <-r.first }()
+	reserved := r.limiter.Reserve()
+	wait := time.NewTimer(reserved.Delay())
+	defer wait.Stop()
+	select {
+	case <-wait.C:
+		return true
+	case <-ctx.Done():
+	case <-end:
+	}
+	reserved.Cancel()
+	return false
 }
 
 // A stopper ends a run.
@@ -153,6 +198,28 @@ func (lim *limits) pagesReached() error {
 func (lim *limits) bytesReached() error {
 	return policy.LimitReached(stats.Count(lim.cfg.Bytes, "bytes"))
 }
+
+// updateShare blocks the workers if the node's share is used up, and otherwise releases them. It must be called after
+// each change except one by Acquire.
+func (lim *limits) updateShare() {
+	lim.sharing.Lock()
+	defer lim.sharing.Unlock()
+	lim.shareUsed.set(lim.quota.ShareUsed())
+}
+
+// SetPageShare limits the pages of this node to its share of the limit of all nodes: see [policy.Quota.SetShare]. While
+// the share is used up, nothing is visited.
+func (e *Engine) SetPageShare(pages int64) (ceiling int64) {
+	ceiling = e.limits.quota.SetShare(pages)
+	e.limits.updateShare()
+	return ceiling
+}
+
+// CountedPages returns the number of this node's pages that count against the page limit.
+func (e *Engine) CountedPages() int64 { return e.limits.quota.Done() }
+
+// UsedPages returns CountedPages and the number of pages in progress.
+func (e *Engine) UsedPages() int64 { return e.limits.quota.Used() }
 
 // maxTries returns how many requests a URL gets before it has failed.
 func (lim *limits) maxTries(url string) int {

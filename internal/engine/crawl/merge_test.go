@@ -601,3 +601,34 @@ func TestAKeptHostHasBothClocks(t *testing.T) {
 		}
 	}
 }
+
+// TestDuplicatesAreCounted: pages that both nodes have fetched are counted when one hands the host to the other, once.
+func TestDuplicatesAreCounted(t *testing.T) {
+	x := newTrade(t, 1, false)
+	n := x.nodes[0]
+	x.owner = map[string]int{"held.test": 0}
+	const done = "http://held.test/done"
+	x.urls[done] = &fact{host: "held.test"}
+	if err := n.link(done); err != nil {
+		t.Fatal(err)
+	}
+	for !x.urls[done].done {
+		n.visit()
+	}
+	pack := chunkWriterAt(t)
+	pack.BeginKnown("http://held.test", transfer.HostTiming{})
+	for _, path := range []string{"/done", "/elsewhere"} {
+		pack.Entry(path, &seen.Entry{URL: "http://held.test" + path, State: seen.Known, First: pack.Now,
+			Meta: seen.Meta{Fetched: pack.Now, Status: 200}})
+	}
+	from := member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3, Attempt: 1}
+	chunk := pack.Chunk()
+	for range 2 { // the second one is a repetition
+		if err := takeWhole(t.Context(), n.e, from, 0, false, chunk); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := n.e.Transfers().Duplicates(); got != 1 {
+		t.Errorf("%d duplicates are counted, want 1", got)
+	}
+}

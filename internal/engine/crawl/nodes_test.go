@@ -47,7 +47,8 @@ type maze struct {
 	chain        bool                                       // each page links only to the next
 
 	mu    sync.Mutex
-	asked map[string][]int // by URL, the nodes that fetched it
+	asked map[string][]int       // by URL, the nodes that fetched it
+	times map[string][]time.Time // when they did
 }
 
 func (m *maze) url(i int) string { return fmt.Sprintf("http://h%d.test/%d", i%m.hosts, i) }
@@ -113,6 +114,9 @@ func (c *mazeClient) Resolve(context.Context, string, string) (netip.Addr, error
 func (c *mazeClient) Get(ctx context.Context, req fetch.Request, resp *page.Response) error {
 	c.mu.Lock()
 	c.asked[req.URL] = append(c.asked[req.URL], c.node)
+	if c.times != nil {
+		c.times[req.URL] = append(c.times[req.URL], time.Now())
+	}
 	c.mu.Unlock()
 	if !c.quick {
 		select {
@@ -191,7 +195,7 @@ type crewNode struct {
 }
 
 func newCrew(t *testing.T, nodes int, m *maze, seeds ...string) *crew {
-	m.asked = map[string][]int{}
+	m.asked, m.times = map[string][]int{}, map[string][]time.Time{}
 	c := &crew{t: t, maze: m, mode: weburl.ScopeAny, dice: rand.New(rand.NewPCG(1, 2))}
 	c.cfg = Config{Depth: -1, IgnoreRobots: true, KeepOpen: true, Commit: 5 * time.Millisecond,
 		Links: member.OutboxConfig{Retry: 200 * time.Millisecond, Wait: 20 * time.Millisecond}}
@@ -296,7 +300,15 @@ func (n *crewNode) open(disk vfs.FS) (e *Engine, closeAll func() error, err erro
 	return New(cfg, Parts{Journal: j, Robots: robots.NewCache(robots.Config{}), Scope: weburl.NewScope(n.mode), Router: n,
 		Fetcher: &mazeClient{n.maze, n.id}, NewParser: func(int64) Parser { return mazeParser{} },
 		Ranks: ranks, NewScopeSeed: n.tell, ScopeSeeds: roots, Stores: []store.Store{roots},
-		Finished: n.finished}, state), closeAll, nil
+		Finished: n.finished, Revisit: n.revisit}, state), closeAll, nil
+}
+
+func (n *crewNode) revisit(host, url string, next item.Revisit) {
+	if n.mesh != nil {
+		if node := n.life.node.Load(); node != nil {
+			node.Revisit(host, url, next)
+		}
+	}
 }
 
 // tell announces a scope seed to all other nodes.

@@ -35,8 +35,8 @@ func (r *revisit) makeConditional(v *frontier.Visit, req *fetch.Request) error {
 	if !v.Recrawl || r.known.db == nil {
 		return nil
 	}
-	e, _, err := r.known.db.Get(v.URL)
-	r.before.Meta = e.Meta
+	err := r.load(v)
+	e := &r.before.Meta
 	if err != nil || v.Refetch || e.Status != http.StatusOK || e.ETag == "" && e.Modified.IsZero() {
 		return err // only a page with status 200 can be unchanged: the new record gets that status
 	}
@@ -50,6 +50,13 @@ func (r *revisit) makeConditional(v *frontier.Visit, req *fetch.Request) error {
 	}
 	req.ETag, req.Modified, r.before.conditional = e.ETag, e.Modified, true
 	return nil
+}
+
+// load reads what is known of earlier visits.
+func (r *revisit) load(v *frontier.Visit) error {
+	e, _, err := r.known.db.Get(v.URL)
+	r.before.Meta = e.Meta
+	return err
 }
 
 // unmodified reports whether the server answered that the page has not changed.
@@ -105,10 +112,8 @@ func (r *revisit) fillMeta(m *seen.Meta, rec *page.Record) {
 	if len(m.ETag) > maxETag {
 		m.ETag = ""
 	}
-	if field := rec.Response.Header.Get("Last-Modified"); field != "" {
-		if modified, err := http.ParseTime(field); err == nil && modified.Unix() > 0 {
-			m.Modified = modified
-		}
+	if modified := page.LastModified(rec.Response.Header); !modified.IsZero() {
+		m.Modified = modified
 	}
 	if r.unmodified() { // a 304 need not repeat them
 		m.ETag = cmp.Or(m.ETag, r.before.ETag)
@@ -150,6 +155,15 @@ func visitsOf(m *seen.Meta) policy.Visits {
 func (w *worker) endWithoutRecord(v *frontier.Visit) {
 	w.batch.item, w.batch.visitURL = &v.Item, v.URL
 	if v.Recrawl {
-		w.batch.recrawlPlan = w.revisit.plan(v, page.Trouble)
+		w.planWithoutRecord(&w.batch, v)
 	}
+}
+
+// planWithoutRecord sets the next visit in a batch that ends a recrawl without a record.
+func (w *worker) planWithoutRecord(b *batch, v *frontier.Visit) {
+	if w.revisit.before.Queued.IsZero() && w.visits.cfg.Claims {
+		_ = w.revisit.load(v) // on failure, the interval starts again
+	}
+	b.recrawlPlan = w.revisit.plan(v, page.Trouble)
+	b.planned = w.revisit.plannedAfter(&v.Item, &b.recrawlPlan)
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"kumo/internal/base/item"
+	"kumo/internal/content/cookies"
 )
 
 // ReleaseHosts gives up hosts that are not this node's any more, and drops their pending URLs. It calls given for each
@@ -16,6 +19,7 @@ func (ds *Dispatches) ReleaseHosts(ctx context.Context, hosts []string,
 	var waiting sync.WaitGroup
 	defer waiting.Wait()
 	defer cancel()
+	ds.workers.release(hosts)
 	busy := ds.workers.busy(hosts)
 	settled := make(chan string, len(hosts))
 	var ready []string
@@ -92,6 +96,20 @@ func (ds *Dispatches) ImportDelay(host string, asked, wait time.Duration) {
 	i, _ := ds.frontier.Host(host)
 	ds.frontier.Import(host, max(asked, i.RequestedDelay), wait)
 }
+
+// HostCookies returns the cookies that servers have set for a host or slice, for AddCookies of another node's engine:
+// all or some, up to most bytes. Those of logins and configured ones are not among them.
+func (ds *Dispatches) HostCookies(host string, most int) []byte {
+	return ds.cookies.AppendHost(nil, hostnameOf(host), most, ds.cfg.Now())
+}
+
+// AddCookies adds the HostCookies of another node, which are not trusted. It may wait for the journal, to which the next
+// commit writes them.
+func (ds *Dispatches) AddCookies(host string, data []byte) error {
+	return ds.cookies.ImportHost(data, hostnameOf(host), ds.cfg.Now())
+}
+
+func hostnameOf(slice string) string { return cookies.HostOf(item.HostOfSlice(slice)) }
 
 // QueuedHosts calls f with each host that has URLs to fetch. It is called before Run.
 func (ds *Dispatches) QueuedHosts(f func(host string) error) error {

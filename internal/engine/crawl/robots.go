@@ -52,6 +52,7 @@ func (w *worker) visitRobots(ctx context.Context, v *frontier.Visit, u weburl.UR
 	}
 	w.override(&req, u)
 	req.MaxBody = visit.MaxRobots
+	w.turn.requested = true
 	err := w.visits.fetcher.Get(ctx, req, &w.answer.resp) // without a session: it must not change the rules
 	w.visits.limits.count(w.answer.resp.RawLen())
 	rec := w.record(v, start)

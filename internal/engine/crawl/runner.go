@@ -46,6 +46,8 @@ func (c *runner) work(handing, fetching context.Context) error {
 			c.workers.begin(w, v.Host, w.politenessHost)
 		}
 		err = w.visit(c.interrupts.join(fetching), v)
+		w.turn.release(v)
+		w.releaseSlot()
 		if c.workers.put(w); err != nil {
 			err = fmt.Errorf("crawl %s: %w", v.URL, err)
 			c.stopper.stop(err)

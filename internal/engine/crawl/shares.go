@@ -23,7 +23,7 @@ const (
 
 	// memory of a slot, as a multiple of its room: a body is held encoded and decoded, and its links in several forms
 	slotCost      = 10
-	textCost      = 40        // memory of a main text, as a multiple of the page: the worst page known
+	textCost      = 110       // memory of a main text, as a multiple of the page: TestMemory of package maintext
 	largeSlotCost = 512 << 20 // memory per large slot
 )
 

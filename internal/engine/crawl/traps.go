@@ -3,10 +3,12 @@ package crawl
 import (
 	"encoding/binary"
 	"strings"
+	"sync"
 	"time"
 
 	"kumo/internal/base/item"
 	"kumo/internal/base/page"
+	"kumo/internal/base/splitmix"
 	"kumo/internal/base/weburl"
 	"kumo/internal/content/duplicate"
 	"kumo/internal/content/parse"
@@ -38,13 +40,15 @@ type trapGuard struct {
 	off      bool
 	detector *traps.Detector // used even if the guard is off: it has the state of earlier runs
 	pages    *duplicate.Table
+	titles   titleSet
+	all      bool // compare all pages, for their records' NearDuplicate
 	vain     *vainURLs
 }
 
-func newTrapGuard(cfg *Config, s *traps.State) *trapGuard {
+// newTrapGuard returns a guard with the state of earlier runs. all makes it compare all pages, not only a sample.
+func newTrapGuard(cfg *Config, all bool, s *traps.State) *trapGuard {
 	g := &trapGuard{detector: traps.New(traps.Config{Released: cfg.ReleasedTraps, Hosts: cfg.HostsPerDomain,
-		Names: cfg.NamesPerDomain})}
-	g.off = cfg.NoTraps
+		Names: cfg.NamesPerDomain}), off: cfg.NoTraps, all: all}
 	g.detector.Restore(s)
 	g.pages = duplicate.NewTable(cfg.Shares.compared())
 	g.vain = newVainURLs(s)
@@ -141,6 +145,50 @@ func (w *worker) passesBeforeRequest(v *frontier.Visit, u weburl.URL) (bool, err
 	return true, nil
 }
 
+// mustCompare reports whether the text of a page must be compared with those of other pages.
+func (t *trapVisit) mustCompare(rec *page.Record, it *item.Item, domain string) bool {
+	switch {
+	case t.guard.all:
+		return true
+	case t.guard.off:
+		return false
+	case t.guard.titles.repeats(domain, rec.Page.Title):
+		return true
+	case t.trial != traps.Trial{}:
+		return t.trial.Compare
+	}
+	// URLs that are exempt from the detection: seeds, and a sample of the others, so that copies of them are found
+	return it.ScopeSeed || rec.Digest[0]%8 == 0
+}
+
+// A titleSet finds pages whose titles repeat: most near-duplicates have the same title, except for numbers. It is not
+// exact, because it holds only the hashes of recent titles.
+type titleSet struct {
+	mu     sync.Mutex
+	recent [1 << 14]uint32
+}
+
+// repeats reports whether another page of the domain had the same title, except for digits, and adds the title.
+func (s *titleSet) repeats(domain, title string) bool {
+	const prime = 1099511628211 // of FNV-1a
+	h := uint64(len(domain))
+	for i := range len(domain) {
+		h = (h ^ uint64(domain[i])) * prime
+	}
+	for i := range len(title) {
+		if c := title[i]; c-'0' > 9 {
+			h = (h ^ uint64(c)) * prime
+		}
+	}
+	h = splitmix.Mix(h)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	slot := &s.recent[h%uint64(len(s.recent))]
+	had := *slot == uint32(h>>32)
+	*slot = uint32(h >> 32)
+	return had
+}
+
 // isFirstCopy reports whether the page is its directory's first copy of another page; see traps.Detector.FirstCopy.
 func (t *trapVisit) isFirstCopy(of string) bool {
 	u, err := weburl.Parse(of)
@@ -180,14 +228,16 @@ func (t *trapVisit) compare(rec *page.Record, it *item.Item, signer *duplicate.R
 		return before
 	}
 	var sig *duplicate.Signature
-	if parse.IsHTML(rec.Page.Sniffed) {
+	html := parse.IsHTML(rec.Page.Sniffed)
+	domain := t.guard.detector.Domain(t.url)
+	compared := !html || t.mustCompare(rec, it, domain) // other types are compared by their bytes
+	if html && compared {
 		s := signer.Read(rec.Response.Body[:min(len(rec.Response.Body), maxCompared)])
 		sig = &s
 	}
 	if before == 0 && !t.guard.off {
 		t.guard.detector.AddArea(t.url, it.From)
 	}
-	domain := t.guard.detector.Domain(t.url)
 	exact := rec.Digest
 	if rec.Content != 0 { // recompressing a page does not change it
 		exact = page.Digest{}
@@ -202,10 +252,12 @@ func (t *trapVisit) compare(rec *page.Record, it *item.Item, signer *duplicate.R
 			m.Domain, m.Exact = true, true
 		}
 	}
-	if sig != nil && rec.Revisit == nil && !m.Brief {
+	if t.guard.all && sig != nil && rec.Revisit == nil && !m.Brief {
 		rec.NearDuplicate = m.URL
 	}
 	switch {
+	case !m.Domain && !compared:
+		t.endTrial(traps.Inconclusive)
 	case !m.Domain:
 		t.endTrial(traps.NewText)
 	case m.Exact:

@@ -29,7 +29,10 @@ type worker struct {
 	domain         string // the domain that the URL counts for; "" if it has no limit
 	granted        bool   // the quota has granted the page, and not got the result yet
 	session        uint64 // login session of the visit; 0: none
-	politenessHost string // the host for whose sake the visit is made, if there is a router
+	turn           turn
+	slot           bool            // the visit has one of the process's connections
+	politenessHost string          // the host for whose sake the visit is made, if there is a router
+	released       <-chan struct{} // closed when the host is released before the request; nil if there is no router
 }
 
 // visit makes one visit. An error ends the crawl; failures of the URL are recorded.
@@ -135,6 +138,10 @@ func (w *worker) allowed(v *frontier.Visit, u weburl.URL) (bool, error) {
 	case policy.NotNow:
 		w.visits.frontier.Postpone(v, 50*time.Millisecond)
 		return false, nil
+	case policy.ShareIsUsed:
+		w.visits.limits.updateShare()
+		w.visits.frontier.Postpone(v, 0)
+		return false, nil
 	case policy.CrawlIsFull:
 		w.visits.limits.stopper.stop(w.visits.limits.pagesReached())
 		w.visits.frontier.Postpone(v, 0)
@@ -151,14 +158,22 @@ func (w *worker) allowed(v *frontier.Visit, u weburl.URL) (bool, error) {
 }
 
 // awaitTurn waits for the node's request rate and for the turn of the server's address. If it returns false, the visit
-// is over.
+// is over, because the run or this node's part for the host ends.
 func (w *worker) awaitTurn(ctx context.Context, v *frontier.Visit, u weburl.URL) bool {
+	if !w.acquireSlot(ctx) {
+		w.returnQuota(v)
+		w.visits.frontier.Postpone(v, 0)
+		return false
+	}
+	if !w.acquireTurn(v) {
+		return false
+	}
 	addr, err := w.visits.fetcher.Resolve(ctx, u.Hostname(), u.Port())
 	if err == nil && !w.visits.frontier.Reserve(v, addr) {
 		w.returnQuota(v)
 		return false
 	}
-	if w.visits.limits.rate.Wait(ctx) != nil {
+	if !w.awaitRate(ctx) {
 		w.returnQuota(v)
 		w.visits.frontier.Postpone(v, 0)
 		return false
@@ -182,6 +197,7 @@ func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) err
 		return err
 	}
 	asked := w.visits.hops.jar.LastRevision()
+	w.turn.requested = true
 	err := w.visits.fetcher.Get(ctx, req, &w.answer.resp)
 	if !w.visits.feed.awaitScope(ctx) { // nor will it be in this run: the answer's links cannot be judged
 		w.returnQuota(v)
@@ -212,7 +228,10 @@ func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) err
 		}
 	}
 	if answered && !w.revisit.unmodified() {
-		switch err := w.reader.read(ctx, rec, &v.Item); {
+		rec.Phases.Arrived = w.visits.cfg.Now()
+		err := w.reader.read(ctx, rec, &v.Item)
+		rec.Phases.Parsed = w.visits.cfg.Now()
+		switch {
 		case errors.Is(err, errNoSlot):
 			return w.retry(v, rec, w.visits.outcomes.judge(ctx, v, rec, &w.answer.resp, context.Canceled, visit.Judge))
 		case err != nil:
@@ -221,6 +240,9 @@ func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) err
 	}
 	full := w.granted &&
 		w.visits.limits.quota.Finish(item.HostOfSlice(v.Host), w.domain, answered && w.reader.vetoed == "")
+	if w.granted && (!answered || w.reader.vetoed != "") {
+		w.visits.limits.updateShare()
+	}
 	w.granted = false
 	if rec.Failure, rec.Detail = fate.Failure, fate.Detail; !answered {
 		return w.fail(v, rec, fate)
@@ -257,15 +279,19 @@ func (w *worker) finish(rec *page.Record, v *frontier.Visit) error {
 		d.Visit.Status = rec.Response.Status
 		if rec.Page != nil {
 			d.Visit.Type, d.Visit.LinksCut = rec.Page.Type, rec.Page.LinksCut != ""
+			d.Visit.NeedsScript = rec.Page.NeedsScript != ""
 		}
 		w.revisit.fillMeta(&d.Meta, rec)
 	}
+	w.batch.planned = w.revisit.plannedAfter(&v.Item, &d.Meta)
 	w.batch.item, w.batch.visitURL, w.batch.ranks.last = &v.Item, rec.URL, w.batch.ranks.ofPage
 	rec.Importance = w.reader.ranks.importance(rec.URL, int32(rec.Depth))
 	w.batch.records, w.batch.done = append(w.batch.records, rec), append(w.batch.done, d)
+	rec.Phases.Storing = w.visits.cfg.Now()
 	if err := w.visits.abandons.commitBatch(&w.batch, nil); err != nil {
 		return err
 	}
+	rec.Phases.Stored = w.visits.cfg.Now()
 	w.answer.releaseTurn()
 	w.visits.listener.Visited(rec)
 	// release the buffers before Done: a worker blocked on the frontier lock would keep them, and others would allocate

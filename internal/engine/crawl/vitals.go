@@ -20,13 +20,16 @@ type Vitals struct {
 	DiskFree      uint64 // free bytes at the last check
 	DiskMin       uint64 // bytes that must stay free
 	OutboxFull    bool
+	ShareUsed     bool // this node has used its share of the page limit of all nodes
 	Checkpointing bool // a checkpoint or a snapshot is being made
+
+	CommitSilence time.Duration // since the last commit to the journal, which may have been empty
 }
 
 // Vitals returns the current values.
 func (e *Engine) Vitals() Vitals {
 	v := Vitals{Paused: e.holds.pause.shut(), OutboxFull: e.holds.outgoing.full.shut(), DiskFull: e.holds.disk.full.shut(),
-		DiskMin: e.holds.disk.minFree}
+		DiskMin: e.holds.disk.minFree, ShareUsed: e.limits.shareUsed.shut(), CommitSilence: e.ledger.Silence()}
 	e.holds.disk.mu.Lock()
 	v.DiskFree = e.holds.disk.lastFree
 	e.holds.disk.mu.Unlock()

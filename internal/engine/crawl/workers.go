@@ -3,6 +3,7 @@ package crawl
 import (
 	"maps"
 	"net/http"
+	"slices"
 	"sync"
 
 	"kumo/internal/base/page"
@@ -82,7 +83,11 @@ func (p *batchPool) putBuffers(b *batch) {
 type visiting struct {
 	host, politenessHost string
 	over                 chan struct{}
+	released             chan struct{} // closed to end the visit if its request has not begun
 }
+
+// concerns reports whether a visit is to a host, or made for its sake.
+func (v *visiting) concerns(host string) bool { return v.host == host || v.politenessHost == host }
 
 // acquire takes the worker that was used last: so only as many workers keep buffers as there are visits at once.
 func (p *workerPool) acquire() *worker {
@@ -117,7 +122,21 @@ func (p *workerPool) begin(w *worker, host, asks string) {
 	if p.visits == nil {
 		p.visits = map[*worker]visiting{}
 	}
-	p.visits[w] = visiting{host, asks, make(chan struct{})}
+	v := visiting{host, asks, make(chan struct{}), make(chan struct{})}
+	w.released, p.visits[w] = v.released, v
+}
+
+// release ends the visits to hosts whose requests have not begun.
+func (p *workerPool) release(hosts []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for w, v := range p.visits {
+		if v.released != nil && slices.ContainsFunc(hosts, v.concerns) {
+			close(v.released)
+			v.released = nil
+			p.visits[w] = v
+		}
+	}
 }
 
 // matching returns the matching visits under way, each as a channel that is closed when it is over.
@@ -172,6 +191,8 @@ type visits struct {
 	hops       *hops
 	logins     *login.Sessions
 	claims     *claims
+	turns      Turns     // nil: no other crawl visits the hosts
+	resources  Resources // nil: the process has no other crawl
 }
 
 // reading has the parts that workers use to read answers.

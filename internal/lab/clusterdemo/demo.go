@@ -1,6 +1,7 @@
 package clusterdemo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"kumo/internal/app/inspect"
 	"kumo/internal/app/wire/cluster"
 	"kumo/internal/base/secret"
+	"kumo/internal/base/stats"
 	"kumo/internal/lab/synthweb"
 )
 
@@ -49,8 +51,9 @@ type Demo struct {
 	Control string    // last known control unit
 
 	web         *synthweb.Web
-	lastMembers string    // the line on members printed last
-	lastPrinted time.Time // time of the last line
+	lastMembers string            // the line on members printed last
+	lastPrinted time.Time         // time of the last line
+	measures    *inspect.Measures // last known ones; nil: none
 }
 
 func (d *Demo) plannedEvents() string {
@@ -74,6 +77,10 @@ const HubDelay = 200 * time.Millisecond
 
 // Hub reports whether a control unit assigns hosts.
 func (d *Demo) Hub() bool { return strings.HasPrefix(d.Strategy, "hub") }
+
+// races reports whether nodes fetch from a host before the control unit has assigned it. Two nodes may then send
+// requests to one host for a while.
+func (d *Demo) races() bool { return d.Strategy == "hub/paper" }
 
 // Run crawls, and prints events and the score of the servers. It returns an error if the score shows a fault.
 func (d *Demo) Run(ctx context.Context) (err error) {
@@ -135,6 +142,10 @@ func (d *Demo) crawl(ctx context.Context) (err error) {
 	return nil
 }
 
+// errEnded means that the crawl was done before the awaited event, as on a slow machine.
+var errEnded = errors.New("the crawl was done before the last node had joined and a killed node was replaced: " +
+	"give it more pages with --pages")
+
 // Crawl is the name of the crawl.
 const Crawl = "demo"
 
@@ -170,7 +181,8 @@ func (d *Demo) killNode(ctx context.Context, control admin.Client) error {
 
 // WaitEnd waits until the crawl is done and its processes have ended.
 func (d *Demo) WaitEnd(ctx context.Context, control admin.Client) error {
-	if err := d.WaitFor(ctx, control, func(c *inspect.Cluster) bool { return c.State == "done" }); err != nil {
+	err := d.WaitFor(ctx, control, func(c *inspect.Cluster) bool { return c.State == "done" })
+	if err != nil && !errors.Is(err, errEnded) {
 		return err
 	}
 	return d.wait(ctx)
@@ -206,11 +218,21 @@ func (d *Demo) WaitFor(ctx context.Context, control admin.Client, wanted func(*i
 			if wanted(c) {
 				return nil
 			}
+			if c.State == "done" {
+				return errEnded
+			}
 		}
+		ended := 0
 		for _, p := range d.Procs {
 			if err := p.failed(); err != nil {
 				return err
 			}
+			if p.ended() {
+				ended++
+			}
+		}
+		if ended == len(d.Procs) {
+			return errEnded
 		}
 		select {
 		case <-ctx.Done():
@@ -223,6 +245,9 @@ func (d *Demo) WaitFor(ctx context.Context, control admin.Client, wanted func(*i
 // printChanges prints changes, and the progress from time to time.
 func (d *Demo) printChanges(c *inspect.Cluster) {
 	line := membersLine(c)
+	if c.Measures != nil {
+		d.measures = c.Measures
+	}
 	switch {
 	case len(c.Nodes) > 0 && line != d.lastMembers:
 		d.lastMembers = line
@@ -298,34 +323,55 @@ func (d *Demo) Logf(format string, args ...any) {
 func (d *Demo) printScore(took time.Duration) error {
 	s := d.Server.Score()
 	fmt.Fprintf(d.W, "\nWhat the servers saw:\n%s\nThe nodes' folders and logs are in %s.\n", s, d.Out)
-	faults := Faults(&s, d.Delay)
+	if d.measures != nil {
+		fmt.Fprintf(d.W, "Measures by the nodes at the end: %s\n", d.measures)
+	}
+	faults, impolite := coverageFaults(&s), politenessFaults(&s, d.Delay)
 	verdict := "politeness held"
-	if len(faults) > 0 {
-		verdict = strings.Join(faults, ", ")
+	if len(faults)+len(impolite) > 0 {
+		verdict = strings.Join(append(slices.Clone(faults), impolite...), ", ")
+	}
+	if d.races() {
+		fmt.Fprintf(d.W, "With hub/paper a node fetches from a new host before the control unit has answered, as in the "+
+			"DSpider paper.\nTwo nodes may then send requests to one host, until one of them learns that it lost. "+
+			"These races: %s, %s.\n", stats.Count(s.Repeats+s.RepeatsOther, "URLs fetched twice"),
+			cmp.Or(strings.Join(impolite, ", "), "no request sooner than the delay"))
+	} else {
+		faults = append(faults, impolite...)
 	}
 	fmt.Fprintf(d.W, "%d nodes, 1 joined, %s: %d of %d reachable URLs fetched, %d fetched again, %s, gap at "+
-		"least %v, %.0f s\n",
-		d.Nodes, d.plannedEvents(), s.Covered, s.Truth, s.Repeats+s.RepeatsOther, verdict, s.LeastGap.Value.Round(time.Millisecond),
-		took.Seconds())
+		"least %v, %.0f s\n", d.Nodes, d.plannedEvents(), s.Covered, s.Truth, s.Repeats+s.RepeatsOther, verdict,
+		s.LeastGap.Value.Round(time.Millisecond), took.Seconds())
 	if len(faults) > 0 {
 		return fmt.Errorf("the crawl has faults: %s", strings.Join(faults, ", "))
 	}
 	return nil
 }
 
-// Faults returns the faults of the crawl. The servers measure delays on a loaded machine, so it allows some tolerance.
-func Faults(s *synthweb.Score, delay time.Duration) (faults []string) {
-	count := func(n int64, what string) {
-		if n > 0 {
-			faults = append(faults, fmt.Sprintf("%d %s", n, what))
-		}
+// Faults returns the faults of the crawl.
+func Faults(s *synthweb.Score, delay time.Duration) []string {
+	return append(coverageFaults(s), politenessFaults(s, delay)...)
+}
+
+// coverageFaults returns the faults in what was fetched.
+func coverageFaults(s *synthweb.Score) []string {
+	return slices.Concat(countFault(int64(s.Missing), "missing"),
+		countFault(int64(s.Beyond)+s.Unknown, "that should not have been fetched"),
+		countFault(s.Forbidden, "forbidden by robots.txt"), countFault(s.BeforeRobots, "before robots.txt"))
+}
+
+func countFault(n int64, what string) []string {
+	if n == 0 {
+		return nil
 	}
-	count(int64(s.Missing), "missing")
-	count(int64(s.Beyond)+s.Unknown, "that should not have been fetched")
-	count(s.Forbidden, "forbidden by robots.txt")
-	count(s.BeforeRobots, "before robots.txt")
-	count(s.Hasty+s.Impatient, "sooner than asked for")
-	count(int64(max(s.MostInFlight.Value-1, 0)), "too many at once")
+	return []string{fmt.Sprintf("%d %s", n, what)}
+}
+
+// politenessFaults returns the faults in when hosts received requests. The servers measure delays on a loaded machine,
+// so it allows some tolerance.
+func politenessFaults(s *synthweb.Score, delay time.Duration) []string {
+	faults := slices.Concat(countFault(s.Hasty+s.Impatient, "sooner than asked for"),
+		countFault(int64(max(s.MostInFlight.Value-1, 0)), "too many at once"))
 	if s.LeastGap.Host != "" && s.LeastGap.Value < delay*9/10 {
 		faults = append(faults, fmt.Sprintf("only %v between two requests to %s", s.LeastGap.Value, s.LeastGap.Host))
 	}

@@ -19,7 +19,7 @@ const (
 )
 
 // Mesh reports whether the strategy is mesh, which has no central node.
-func (d *Demo) Mesh() bool { return d.Strategy == "mesh" }
+func (d *Demo) Mesh() bool { return cluster.IsMesh(d.Strategy) }
 
 func (d *Demo) folderOf(p *Node) string { return filepath.Join(d.Out, p.Name) }
 

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // A Node is a process of the demo.
@@ -95,15 +96,22 @@ func (p *Node) Kill() error {
 
 // failed returns an error if a node ended that should still run.
 func (p *Node) failed() error {
-	select {
-	case <-p.Ended:
-	default:
+	if !p.ended() {
 		return nil
 	}
 	if p.killed || p.Err == nil {
 		return nil
 	}
 	return fmt.Errorf("%s has ended: %w: see %s", p.Name, p.Err, p.Log.Name())
+}
+
+func (p *Node) ended() bool {
+	select {
+	case <-p.Ended:
+		return true
+	default:
+		return false
+	}
 }
 
 func (p *Node) wait(ctx context.Context) error {
@@ -123,8 +131,11 @@ func (d *Demo) KillAll() {
 	}
 }
 
+// reserved has the ports that FreeAddresses has returned. Their nodes may start to listen much later.
+var reserved sync.Map
+
 // FreeAddresses returns n loopback addresses whose port and next port are free. The ports are below the ephemeral
-// range, so that no connection takes one before a node listens on it.
+// range, so that no connection takes one before a node listens on it. A process never gets the same address twice.
 func FreeAddresses(n int) ([]string, error) {
 	var all []string
 	for tries := 0; len(all) < n; tries++ {
@@ -142,6 +153,9 @@ func FreeAddresses(n int) ([]string, error) {
 			continue
 		}
 		defer second.Close()
+		if _, is := reserved.LoadOrStore(port, true); is {
+			continue
+		}
 		all = append(all, first.Addr().String())
 	}
 	return all, nil

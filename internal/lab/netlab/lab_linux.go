@@ -40,7 +40,8 @@ func Open(seed uint64) (l *Lab, err error) {
 		return nil, err
 	}
 	prefix := fmt.Sprintf("%s%d-%s-%d-", namePrefix, os.Getpid(), began, labs.Add(1))
-	l = &Lab{prefix: prefix, hub: prefix + "hub", paths: make(map[pair]Path), neighbors: make(map[neighborKey]*neighborEntry)}
+	l = &Lab{prefix: prefix, hub: prefix + "hub", paths: make(map[pair]Path),
+		neighbors: make(map[neighborKey]*neighborEntry)}
 	defer func() {
 		if err != nil {
 			_ = l.Close() // the first error counts

@@ -24,7 +24,7 @@ type MeshConfig struct {
 	Backups    int           // backups of a host; 3
 	Shuffle    bool          // each node fetches a host's pages in its own order
 	JudgeDelay bool          // report delay violations, except shortly after partitions, pauses and starts
-	Busy       bool          // nodes report that they are the bottleneck, so that load is balanced
+	Busy       bool          // nodes are the bottleneck, so that load is balanced
 
 	// longest answer of every fourth host, the shortest being half of it; 0: all answer within 400ms
 	SlowAnswer time.Duration
@@ -59,10 +59,12 @@ type MeshConfig struct {
 	RestLimit    time.Duration // time to come to rest after that; 1h
 
 	Rates    []MeshRate    // of the nodes in the order of joining; later nodes have none
-	Block    int           // URLs per block of load; 20
-	Interval time.Duration // between two checks of a node's load; 30s
+	Paper    bool          // the strategy mesh/paper
+	Partial  bool          // with Paper, as in mesh.BalanceConfig
+	Block    int           // with Paper: URLs per block of load; 20
+	Interval time.Duration // between two checks of a node's load; 1s, with Paper 30s
 
-	AllOrNothing bool // as in mesh.Config
+	ShareCookies bool // as in mesh.Config
 
 	Overlay overlay.Config // of each node, without Self and Seed
 
@@ -89,7 +91,11 @@ func (c MeshConfig) withDefaults() MeshConfig {
 	c.WipesAtOnce, c.ReplayAfter = cmp.Or(c.WipesAtOnce, 1), cmp.Or(c.ReplayAfter, 10*time.Minute)
 	c.WipeInterval, c.FaultTime, c.RestLimit = cmp.Or(c.WipeInterval, time.Minute), cmp.Or(c.FaultTime, 4*time.Minute),
 		cmp.Or(c.RestLimit, time.Hour)
-	c.Interval, c.LostAfter = cmp.Or(c.Interval, 30*time.Second), cmp.Or(c.LostAfter, 40*time.Second)
+	if c.Paper {
+		c.Interval = cmp.Or(c.Interval, 30*time.Second)
+	}
+	balance := mesh.BalanceConfig{Interval: c.Interval}
+	c.Interval, c.LostAfter = balance.LoadInterval(), cmp.Or(c.LostAfter, 40*time.Second)
 	return c
 }
 
@@ -117,7 +123,9 @@ type MeshFigures struct {
 	Refetches     int           // pages of lost nodes enqueued again, counted for each backup of their risk lists
 	Recorded      int           // history updates: URLs recorded or marked done
 	MovedHosts    int           // hosts moved to nodes with less load
+	Moves         mesh.Moves    // of history
 	Processor     time.Duration // CPU time of the nodes' code, if measured
+	Sessions      int           // requests to a host without the cookie that each host sets
 }
 
 // Causes of repeated fetches.
@@ -286,6 +294,7 @@ func (w *meshWorld) judge(began moment) {
 // addProcess adds the figures of a process.
 func (f *MeshFigures) addProcess(p *meshProcess) {
 	f.NodeTime += p.w.k.now - p.began
+	f.Moves = f.Moves.Add(p.peer.Machine().Moves())
 	s := p.peer.Overlay().Stats()
 	f.LookUps.LookUps += s.LookUps
 	f.LookUps.Asked += s.Asked

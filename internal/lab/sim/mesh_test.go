@@ -83,6 +83,7 @@ func (f *MeshFigures) add(g MeshFigures) {
 	f.Refetches += g.Refetches
 	f.Recorded += g.Recorded
 	f.MovedHosts += g.MovedHosts
+	f.Moves = f.Moves.Add(g.Moves)
 	f.Processor += g.Processor
 	f.Replayed += g.Replayed
 	f.Leaps += g.Leaps
@@ -100,12 +101,12 @@ func (f MeshFigures) String() string {
 	seconds := max(f.NodeTime.Seconds(), 1)
 	bytes := f.Bytes[OverlayMessage] + f.Bytes[MeshMessage] + f.Bytes[LinksMessage]
 	return fmt.Sprintf("pages %d, lost %d, fetched twice %d (%.0f a million: death %d, links %d, marks %d, split %d, "+
-		"other %d), slips %d, too soon %d; faults %d, joined %d, wiped %d; messages a page: %.1f mesh, %.1f links, %.1f "+
+		"other %d), slips %d, too soon %d; moved %d hosts; faults %d, joined %d, wiped %d; messages a page: %.1f mesh, %.1f links, %.1f "+
 		"overlay; a node a second: %.2f messages of the overlay, %.0f bytes in all; look-ups %d, of %.1f questions and %.2f "+
 		"hops; %v, %d events",
 		f.Pages, f.Lost, again, 1e6*ratio(again, f.Requests), f.Duplicates[causeDeath], f.Duplicates[causeUnclaimed],
 		f.Duplicates[causeLostMark],
-		f.Duplicates[causePartition], f.Duplicates[causeOther], f.Overlapping, f.TooEarly, f.Faults, f.Joined, f.Wiped,
+		f.Duplicates[causePartition], f.Duplicates[causeOther], f.Overlapping, f.TooEarly, f.MovedHosts, f.Faults, f.Joined, f.Wiped,
 		ratio(f.Messages[MeshMessage], f.Pages),
 		ratio(f.Messages[LinksMessage], f.Pages), ratio(f.Messages[OverlayMessage], f.Pages),
 		float64(f.Messages[OverlayMessage])/seconds, float64(bytes)/seconds, f.LookUps.LookUps,
@@ -184,13 +185,17 @@ func TestNothingIsLostInAMesh(t *testing.T) {
 	for _, c := range []struct {
 		seeds int
 		every time.Duration // faults
-	}{{seeds, 8 * time.Second}, {seeds / 8, 3 * time.Second}} {
+		paper bool
+	}{{seeds, 8 * time.Second, false}, {seeds / 8, 3 * time.Second, false}, {seeds / 4, 8 * time.Second, true}} {
 		cfg := smallMesh()
-		cfg.FaultEvery = c.every
+		cfg.FaultEvery, cfg.Paper = c.every, c.paper
 		sum, failed, why := SoakMesh(t.Context(), cfg, meshFirst(), c.seeds)
-		t.Logf("a fault every %v, %d seeds: %v", c.every, c.seeds, sum)
+		t.Logf("a fault every %v, %d seeds, mesh/paper %v: %v; %+v", c.every, c.seeds, c.paper, sum, sum.Moves)
 		if failed > 0 {
-			t.Errorf("a fault every %v, seed %d: %v", c.every, failed, why)
+			t.Errorf("a fault every %v, mesh/paper %v, seed %d: %v", c.every, c.paper, failed, why)
+		}
+		if c.paper && c.seeds > 0 && (sum.Moves.Whole == 0 || sum.Moves.Kept == 0) {
+			t.Errorf("no list has moved or stayed as a whole: %+v", sum.Moves)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"kumo/internal/base/xor"
 	"kumo/internal/cluster/member"
 	"kumo/internal/cluster/member/mesh"
 	"kumo/internal/cluster/strategy"
@@ -125,7 +126,7 @@ func (m meshHistory) read(h int32, a mesh.Read) mesh.Known {
 func (m meshHistory) sweep(w *web, a mesh.Sweep) (s mesh.Swept) {
 	for _, h := range slices.Sorted(maps.Keys(m)) {
 		name := w.hosts[h].name
-		if a.From != "" && h < w.byName[a.From] {
+		if a.From != "" && h < w.byName[a.From] || !a.In.Contains(xor.Of("backup", name)) {
 			continue
 		}
 		if len(s.Hosts) == 50 {
@@ -144,11 +145,12 @@ func (p *meshProcess) enqueue(a mesh.Enqueue) mesh.Enqueued {
 		p.w.logHost(h, "%s receives %s", p.n.name, a.Host)
 		e = &meshEngine{}
 		p.n.disk.engine[h] = e
-		p.hosts.of(h).next = p.w.k.now + p.w.web.hosts[h].delay
-		if a.Timing != (mesh.Timing{}) {
-			p.hosts.of(h).next = p.w.k.now + a.Timing.Wait
+		// Without a timing, a real node requests the host's robots.txt at once. It is no page here, and not judged.
+		if p.hosts.of(h).next = p.w.k.now; a.Timing == (mesh.Timing{}) {
+			p.hosts.of(h).next += p.w.web.hosts[h].delay
 		}
 	}
+	p.hosts.of(h).next = max(p.hosts.of(h).next, p.w.k.now+a.Timing.Wait)
 	t := mesh.Enqueued{ID: a.ID, Done: make([]bool, len(a.Links))}
 	for i, k := range a.Links {
 		key := keyOf(k.Hash)
@@ -204,6 +206,8 @@ func (p *meshProcess) tryFetch(h int32, s *meshHost) {
 	wait := e.known &^ (e.unfinished | e.finished)
 	switch {
 	case wait == 0:
+	case s.next > p.w.k.now: // postponed since
+		p.scheduleHost(h)
 	case !p.view.Until().After(p.now()) || !p.view.Ours(p.w.web.hosts[h].name):
 		s.next = p.w.k.now + time.Second
 		p.scheduleHost(h)
@@ -229,6 +233,10 @@ func (p *meshProcess) fetch(u url, s *meshHost) {
 	s.fetching = true
 	p.fetched++
 	p.requests++
+	if !p.n.disk.cookies[u.host()] {
+		p.n.disk.cookies[u.host()] = true
+		w.figures.Sessions++
+	}
 	w.request(p, u, takes)
 	p.after(takes, func() {
 		s.fetching = false
@@ -362,19 +370,42 @@ func (p *meshProcess) isIdle() (bool, uint64) {
 
 // reportLoad reports the node's load, and repeats that every interval.
 func (p *meshProcess) reportLoad() {
-	l := mesh.Load{Busy: p.w.cfg.Busy, Rate: float64(p.fetched) / p.w.cfg.Interval.Seconds()}
-	for _, e := range p.n.disk.engine {
-		l.Waiting += int64(bits.OnesCount64(e.known &^ (e.unfinished | e.finished)))
-	}
-	l.Arriving = max(0, float64(l.Waiting-p.waiting)/p.w.cfg.Interval.Seconds()+l.Rate)
-	p.waiting, p.fetched = l.Waiting, 0
-	p.deliver(l)
+	p.deliver(p.load())
 	p.after(p.w.cfg.Interval, p.reportLoad)
 }
 
-// selectSpare selects the hosts to give to another node, longest queues first, as a real node does.
+// load returns the node's load since the last call.
+func (p *meshProcess) load() mesh.Load {
+	interval := p.w.cfg.Interval.Seconds()
+	fetched := float64(p.fetched) / interval
+	l := mesh.Load{Busy: p.w.cfg.Busy, Rate: fetched}
+	var queues []mesh.QueuedHost
+	for h, e := range p.n.disk.engine {
+		n := int64(bits.OnesCount64(e.known &^ (e.unfinished | e.finished)))
+		l.Waiting += n
+		if n > 1 {
+			queues = append(queues, mesh.QueuedHost{Pending: n, Each: p.w.web.hosts[h].delay})
+		}
+	}
+	if p.w.cfg.Paper {
+		l.Rate = cmp.Or(p.n.rate.Fetch, fetched)
+	} else {
+		l.Rate = cmp.Or(p.n.rate.Fetch, freeRate)
+		slices.SortFunc(queues, func(a, b mesh.QueuedHost) int {
+			return cmp.Or(cmp.Compare(a.Pending, b.Pending), cmp.Compare(a.Each, b.Each))
+		})
+		l.Backlog = mesh.BacklogOf(l.Waiting, queues, l.Rate)
+	}
+	l.Arriving = max(0, float64(l.Waiting-p.waiting)/interval+fetched)
+	p.waiting, p.fetched = l.Waiting, 0
+	return l
+}
+
+// freeRate is the rate, in URLs per second, that a node without a limit assumes.
+const freeRate = 0.5
+
+// selectSpare selects the hosts to give to another node, as a real node does.
 func (p *meshProcess) selectSpare(a mesh.Spare) mesh.Spared {
-	s := mesh.Spared{To: a.To}
 	waiting := map[int32]int64{}
 	for h, e := range p.n.disk.engine {
 		if n := int64(bits.OnesCount64(e.known &^ (e.unfinished | e.finished))); n > 0 && !p.hosts.of(h).fetching {
@@ -383,12 +414,11 @@ func (p *meshProcess) selectSpare(a mesh.Spare) mesh.Spared {
 	}
 	hosts := slices.Sorted(maps.Keys(waiting))
 	slices.SortStableFunc(hosts, func(g, h int32) int { return cmp.Compare(waiting[h], waiting[g]) })
-	for _, h := range hosts {
-		if waiting[h] <= a.URLs {
-			s.Hosts = append(s.Hosts, p.w.web.hosts[h].name)
-			a.URLs -= waiting[h]
-		}
+	names, pending := make([]string, len(hosts)), make([]int64, len(hosts))
+	for i, h := range hosts {
+		names[i], pending[i] = p.w.web.hosts[h].name, waiting[h]
 	}
+	s := a.Select(names, pending)
 	p.w.figures.MovedHosts += len(s.Hosts)
 	return s
 }

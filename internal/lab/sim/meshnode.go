@@ -33,8 +33,10 @@ type meshDisk struct {
 	engine  map[int32]*meshEngine
 	links   map[uint64]meshKey // outbox
 	record  mesh.RecordVersion
+	terms   mesh.AgreedTerms
 	chunks  map[mesh.ChunkID][]byte
 	files   meshFiles
+	cookies map[int32]bool // hosts whose cookie the node has
 }
 
 // A meshHistory is a node's history: what it knows of each host.
@@ -105,8 +107,9 @@ func (m meshHosts) of(h int32) *meshHost {
 
 func (w *meshWorld) join() *meshNode {
 	n := &meshNode{w: w, name: strategy.Node(fmt.Sprintf("n%d~1", len(w.nodes))), place: len(w.nodes)}
-	n.disk = &meshDisk{meshHistory{}, map[int32]*meshEngine{}, map[uint64]meshKey{}, mesh.RecordVersion{},
-		map[mesh.ChunkID][]byte{}, meshFiles{risks: map[strategy.Node]map[string][]byte{}}}
+	n.disk = &meshDisk{history: meshHistory{}, engine: map[int32]*meshEngine{}, links: map[uint64]meshKey{},
+		chunks: map[mesh.ChunkID][]byte{}, files: meshFiles{risks: map[strategy.Node]map[string][]byte{}},
+		cookies: map[int32]bool{}}
 	n.uploaded = map[string]bool{}
 	if n.place < len(w.cfg.Rates) {
 		n.rate = w.cfg.Rates[n.place]
@@ -130,11 +133,13 @@ func (n *meshNode) start() {
 	cfg := peer.Config{Overlay: w.cfg.Overlay}
 	cfg.Overlay.Self, cfg.Overlay.Seed = overlay.Contact{Node: string(n.name)}, w.k.rng.Uint64()
 	cfg.Mesh = mesh.Config{Backups: w.cfg.Backups, LostAfter: w.cfg.LostAfter, HasPending: p.hasPending,
-		Balance: mesh.BalanceConfig{Block: w.cfg.Block, Area: n.rate.Area, Interval: w.cfg.Interval,
-			AllOrNothing: w.cfg.AllOrNothing},
+		ShareCookies: w.cfg.ShareCookies,
+		Balance: mesh.BalanceConfig{Area: n.rate.Area, Interval: w.cfg.Interval, Partial: w.cfg.Partial,
+			Off: !w.cfg.Busy},
+		Terms:  n.terms(),
 		Status: mesh.StatusConfig{Engine: p.isIdle}, Process: w.k.rng.Uint64(),
-		Earlier: mesh.Earlier{MetOthers: len(w.nodes) > 1, Record: n.disk.record, Risks: n.disk.files.lengths(),
-			Chunks: slices.Collect(maps.Keys(n.disk.chunks))},
+		Earlier: mesh.Earlier{MetOthers: len(w.nodes) > 1, Record: n.disk.record, Terms: n.disk.terms,
+			Risks: n.disk.files.lengths(), Chunks: slices.Collect(maps.Keys(n.disk.chunks))},
 		ReadChunk: func(id mesh.ChunkID) ([]byte, error) { return n.disk.chunks[id], nil }}
 	p.peer = peer.New(cfg)
 	p.view = p.peer.Machine().View()
@@ -143,8 +148,21 @@ func (n *meshNode) start() {
 	p.executeAll(p.peer.Start(p.now(), nil))
 	p.join()
 	w.live = append(w.live, p)
-	p.reportLoad()
+	if !w.cfg.Paper {
+		p.reportLoad()
+	}
 	p.pump()
+}
+
+// terms returns the terms that the node is started with. With Paper, all but the first node learn them from others.
+func (n *meshNode) terms() (t mesh.Terms) {
+	if n.w.cfg.Paper {
+		t.Strategy = mesh.StrategyPaper
+		if n.place == 0 {
+			t.Block, t.Interval = n.w.cfg.Block, n.w.cfg.Interval
+		}
+	}
+	return t
 }
 
 // join gives the process contacts through which it joins the network. It repeats this while the process knows no other
@@ -246,6 +264,15 @@ func (p *meshProcess) execute(a peer.Action) {
 	case mesh.Release:
 		p.hosts.of(w.web.byName[a.Host]).releasing = true
 		p.release(w.web.byName[a.Host])
+	case mesh.ReadCookies:
+		read := mesh.CookiesRead{ID: a.ID}
+		if p.n.disk.cookies[w.web.byName[a.Host]] {
+			read.Data = []byte("session")
+		}
+		p.deliver(read)
+	case mesh.AddCookies:
+		p.n.disk.cookies[w.web.byName[a.Host]] = true
+		p.deliver(mesh.CookiesAdded{ID: a.ID})
 	case mesh.Added:
 		p.n.disk.chunks[mesh.ChunkIDOf(a.Data)] = a.Data
 	case mesh.Changed:
@@ -258,6 +285,10 @@ func (p *meshProcess) execute(a peer.Action) {
 		p.onLeft()
 	case mesh.Ended:
 		p.onCrawlEnd(a)
+	case mesh.Measure:
+		p.deliver(p.load())
+	case mesh.TermsAgreed:
+		p.n.disk.terms = a.Terms
 	case mesh.Agreed:
 	case mesh.Gathered:
 		w.gathered = append(w.gathered, a.Tally)

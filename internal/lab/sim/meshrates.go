@@ -19,18 +19,18 @@ type MeshRate struct {
 // MeshRates describes an experiment without faults: nodes with limited rates run for a fixed time. Either they crawl a
 // web, or URLs arrive at each node as a Poisson process. Any node may find such a URL; it is then sent like all links.
 type MeshRates struct {
-	Nodes    []MeshRate
-	Hosts    int // of a web whose root pages are all seeds; 0: no web
-	Pages    int // per host, on average
-	HostURLs int // URLs that arrive of one host before the next; 1, at most 64
-	Balance  bool
-	// as in mesh.Config
-	AllOrNothing bool
-	Block        int
-	Interval     time.Duration // between two checks of a node's load
-	Sample       time.Duration // between two samples
-	Samples      int
-	Processor    func() time.Duration // as in MeshConfig
+	Nodes     []MeshRate
+	Hosts     int // of a web whose root pages are all seeds; 0: no web
+	Pages     int // per host, on average
+	HostURLs  int // URLs that arrive of one host before the next; 1, at most 64
+	Balance   bool
+	Paper     bool // as in MeshConfig
+	Partial   bool
+	Block     int
+	Interval  time.Duration // between two checks of a node's load
+	Sample    time.Duration // between two samples
+	Samples   int
+	Processor func() time.Duration // as in MeshConfig
 }
 
 // MeshSamples are the results of a run: a sample of all nodes after each interval, and the figures so far.
@@ -53,7 +53,7 @@ const formingTime = time.Minute
 // RunMeshRates runs an experiment.
 func RunMeshRates(cfg MeshRates, seed uint64) (s MeshSamples) {
 	c := MeshConfig{Rates: cfg.Nodes, Hosts: cfg.Hosts, Pages: cfg.Pages, Busy: cfg.Balance, Block: cfg.Block,
-		Interval: cfg.Interval, AllOrNothing: cfg.AllOrNothing, Loss: -1, Processor: cfg.Processor}
+		Interval: cfg.Interval, Paper: cfg.Paper, Partial: cfg.Partial, Loss: -1, Processor: cfg.Processor}
 	if cfg.Hosts == 0 {
 		c.Hosts = -1
 	}

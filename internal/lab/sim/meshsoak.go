@@ -11,17 +11,18 @@ import (
 // mesh returns the mesh crawl that a Config describes.
 func (c Config) mesh() MeshConfig {
 	m := MeshConfig{Nodes: c.Nodes, Hosts: c.Hosts, Pages: c.Pages, Delay: c.Delay, Busy: true, JudgeDelay: true,
-		Loss:   c.Loss,
-		Replay: c.Loss, Matrix: c.Matrix, Bandwidth: c.Bandwidth, Spread: c.Spread, SeedFirst: !c.Formed,
-		FaultDelay: c.FaultDelay,
-		FaultEvery: c.FaultEvery, FaultTime: c.FaultTime, RestLimit: c.RestLimit}
+		Paper: c.paper, Loss: c.Loss, Replay: c.Loss, Matrix: c.Matrix, Bandwidth: c.Bandwidth, Spread: c.Spread,
+		SeedFirst: !c.Formed, FaultDelay: c.FaultDelay, FaultEvery: c.FaultEvery, FaultTime: c.FaultTime,
+		RestLimit: c.RestLimit}
 	m.MinLatency = c.Latency / 10
 	m.MaxLatency = m.MinLatency + c.Latency*7/5
 	return m.withDefaults()
 }
 
 func runMesh(cfg Config, seed uint64, focus int32, telling bool) *meshWorld {
-	w := newMeshWorld(cfg.mesh(), seed)
+	m := cfg.mesh()
+	m.ShareCookies = seed%2 == 0
+	w := newMeshWorld(m, seed)
 	w.focus, w.storyEnabled = focus, telling
 	w.run()
 	w.checkEnd()

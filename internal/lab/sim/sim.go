@@ -91,6 +91,7 @@ type Config struct {
 	Jobs      int    // parallel runs; number of processors
 
 	centerless bool // for mesh: run a meshWorld
+	paper      bool // for mesh: the paper's method
 	parts      parts
 }
 

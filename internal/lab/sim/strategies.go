@@ -13,16 +13,17 @@ import (
 )
 
 // Strategies returns the names that Use accepts: Igloo's two-level hash with each of its second levels; DSpider's
-// control unit, in kumo's version and the paper's; splits by predicted times with each splitter; and mesh.
+// control unit, in kumo's version and the paper's; splits by predicted times with each splitter; and mesh, in
+// kumo's version and the paper's.
 func Strategies() []string {
-	return []string{"shard", "shard/paper", "shard/jump", "shard/ring", "hub", "hub/paper", "balance", "balance/swarm",
-		"balance/even", "balance/hash", "mesh"}
+	return []string{"shard", "shard/paper", "shard/jump", "shard/ring", "hub", "hub/paper", "balance", "balance/paper",
+		"balance/even", "balance/hash", "mesh", "mesh/paper"}
 }
 
 // Use sets the strategy by name, with twice as many slots as nodes at the start. It panics if the name is not in
 // Strategies.
 func (c *Config) Use(name string) {
-	if c.centerless = name == "mesh"; c.centerless {
+	if c.centerless, c.paper = strings.HasPrefix(name, "mesh"), name == "mesh/paper"; c.centerless {
 		return
 	}
 	if c.CountOnly = name == "hub/paper"; c.CountOnly || name == "hub" {

@@ -30,8 +30,8 @@ var universal = syntheticTongue(
 )
 
 var legacies = []func() *tongue{
-	syntheticTongue("windows-1251", "ба ве го да ет жи за ин ка ло ма на об по ра ст та ум фо ход че ши ый эк юг яр ние ска "+
-		"при про"),
+	syntheticTongue("windows-1251", "ба ве го да ет жи за ин ка ло ма на об по ра ст та ум фо ход че ши ый эк юг яр "+
+		"ние ска при про"),
 	syntheticTongue("Shift_JIS", "あ い う か き く さ し た な に の は ま も や ら り る を ん カ サ タ ト ラ ン ソ 表 能 日 本 語 人"),
 	syntheticTongue("GBK", "的 一 是 不 了 在 人 有 我 他 这 中 大 来 上 国 个 到 说 们 为 子 和 你 地 出 道 也 时 年 得 就"),
 }

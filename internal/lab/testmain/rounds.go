@@ -25,9 +25,9 @@ func Seeds(short, long uint64) (first, end uint64) {
 	return first, first + short
 }
 
-// Slow skips a test unless KUMO_TEST_SLOW or KUMO_TEST_LONG is set. .ci/run sets the first. Tests call Slow if they take
-// more than ten seconds, or more than two seconds of CPU. Without them, go test ./... takes about four minutes on two
-// processors.
+// Slow skips a test unless KUMO_TEST_SLOW or KUMO_TEST_LONG is set. .ci/run sets the first. Tests call Slow if they
+// take more than ten seconds, or more than two seconds of CPU. Without them, go test ./... takes about four minutes on
+// two processors.
 func Slow(t testing.TB) {
 	t.Helper()
 	if !IsSlow() {

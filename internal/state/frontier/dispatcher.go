@@ -22,7 +22,14 @@ type Visit struct {
 	nextSet    time.Time // the host's next time as set for the visit
 	removals   int       // the host's value at the start of the visit
 	suspect    bool
+	wait       time.Duration // see Wait
 }
+
+// Wait returns the host's wait after a visit that Done has ended; at least the delay in effect when the visit began.
+func (v *Visit) Wait() time.Duration { return max(v.wait, v.Delay()) }
+
+// Delay returns the host's delay when the visit began.
+func (v *Visit) Delay() time.Duration { return v.nextSet.Sub(v.Started) }
 
 // An Outcome is the outcome of a visit with regard to its host.
 type Outcome uint8
@@ -198,6 +205,7 @@ func (d *dispatcher) done(v *Visit, r Result, now time.Time) (wait time.Duration
 	d.end(v)
 	if r.Outcome != NoRequest {
 		wait = d.bench.polite.applyResult(&h.clock, v, r, now, h.visits.n == 0)
+		v.wait = wait
 		if r.Outcome >= Throttled {
 			d.bench.setBackingOff(h, true)
 		}

@@ -18,9 +18,13 @@ const (
 	Done
 )
 
-// Insert inserts URLs of a host. URLs that are not Done are inserted as dispatched, unless they are known; the others
-// are marked as done. Insert appends the previous state of each URL to before. If a URL occurs twice, the previous
-// state of the second is the one that the first has set.
+// Insert inserts URLs of a host. URLs that are neither Done nor Scheduled are inserted as dispatched, unless they are
+// known; the others are marked as done or scheduled. A later visit replaces an earlier one of the same URL, so all
+// earlier visits are done; of the same visit, dispatched replaces scheduled.
+//
+// Insert appends the previous state of each URL to before, as seen from the inserted visit: Done if that was done, or a
+// later one is known; Dispatched if it was dispatched, or if it is not dispatched itself and an earlier visit was;
+// Unknown otherwise. If a URL occurs twice, the previous state of the second is the one that the first has set.
 func (d *DB) Insert(host string, urls []URL, before []State) ([]State, error) {
 	from := len(before)
 	before = append(before, make([]State, len(urls))...)
@@ -56,7 +60,7 @@ func (d *DB) insert(r *Record, before []State) error {
 func (d *DB) checkRoom(r *Record) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	newHost := d.open[r.Host] == 0 && slices.ContainsFunc(r.URLs, func(u URL) bool { return !u.Done })
+	newHost := d.open[r.Host] == 0 && slices.ContainsFunc(r.URLs, func(u URL) bool { return !u.Done && !u.Scheduled })
 	switch {
 	case d.log.failed != nil:
 		return d.log.failed
@@ -142,7 +146,8 @@ func (d *DB) lookUpDisk() error {
 			if !ok {
 				return damaged(d.key)
 			}
-			a.old, a.known = value{v.done, bytes.Clone(v.data)}, true
+			v.data = bytes.Clone(v.data)
+			a.old, a.known = v, true
 			break
 		}
 	}
@@ -155,37 +160,41 @@ func (d *DB) applyNew(r *Record, before []State) {
 	at := d.active.Find(string(d.scratch.host))
 	for i := range r.URLs {
 		u := &r.URLs[i]
-		v := value{u.Done, u.Data}
+		v := valueOf(u)
 		old, known := d.lookups[i].old, d.lookups[i].known
 		if now, ok := d.active.getURL(at, &u.Hash); ok {
 			old, known = now, true // the record contains it twice
 		}
 		if before != nil && known {
-			before[i] = old.state()
+			before[i] = old.stateBefore(&v)
 		}
-		if known && (old.done || !v.done) {
+		if known && !v.advances(&old) {
 			continue
 		}
 		out.URLs = append(out.URLs, *u)
 		at = d.active.host(d.scratch.host)
 		d.active.setURL(at, &u.Hash, v)
-		d.count(r.Host, v, known)
+		d.count(r.Host, &v, known, &old)
 	}
 	if len(out.URLs) > 0 {
 		d.body = appendRecord(d.body[:0], &out)
-		d.log.enqueue(entryRecord, d.body)
+		kind := byte(entryRecord)
+		if out.revisits() {
+			kind = entryVisits
+		}
+		d.log.enqueue(kind, d.body)
 	}
 }
 
-// count updates the counts for a URL with a new value.
-func (d *DB) count(name string, v value, known bool) {
+// count updates the counts for a URL with a new value; old is the previous one, if it is known.
+func (d *DB) count(name string, v *value, known bool, old *value) {
 	if !known {
 		d.known++
 	}
-	switch {
-	case !v.done:
+	switch is, was := v.open(), known && old.open(); {
+	case is && !was:
 		d.open.add(name, 1)
-	case known:
+	case was && !is:
 		d.open.add(name, -1)
 	}
 }

@@ -11,7 +11,10 @@
 //     one read of a block.
 //   - [DB.Insert] queries and records in one step. If two nodes find the same URL at once, only one gets it as new.
 //   - A URL is dispatched or done. A dispatched URL has its Data. A done URL has a hash of 14 bytes, and stays done.
-//   - There are no lists. Transfers to other nodes read and delete the history host by host.
+//   - In a crawl with recrawls, a URL that was fetched has the data of its next visit instead: it is scheduled, and later
+//     dispatched again. Each visit has a number, and a later one replaces the earlier ones.
+//   - A list is a range of keys ([DB.RecordsWithin]). Transfers to other nodes read and delete the history host by
+//     host.
 //
 // On disk there are sorted runs with filters, written and merged like those of [kumo/internal/state/seen]. Unlike
 // there, each entry is decided at once; a block is read only if a filter does not exclude the URL. Entries that are not

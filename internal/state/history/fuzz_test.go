@@ -16,12 +16,17 @@ func FuzzReadRecord(f *testing.F) {
 	f.Add(appendRecord(nil, &Record{Host: "a.example:8080", URLs: []URL{{Hash: HashOf("u"), Data: []byte("u")},
 		{Hash: HashOf("v"), Done: true}, {}}}))
 	f.Add([]byte("\x01a\xff\xff\xff\xff\x0f"))
+	f.Add(appendRecord(nil, &Record{Host: "a", URLs: []URL{{Visit: 300, Scheduled: true, Data: []byte("u")}, {Visit: 7},
+		{Visit: 1 << 40, Done: true}, {Data: []byte("v")}, {Done: true}}}))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		r, err := readRecord(b)
+		r, err := readRecord(b, false)
+		if r2, err2 := readRecord(b, true); err2 == nil && r2.revisits() {
+			r, err = r2, nil
+		}
 		if err != nil {
 			return
 		}
-		again, err := readRecord(appendRecord(nil, &r))
+		again, err := readRecord(appendRecord(nil, &r), r.revisits())
 		if err != nil {
 			t.Fatalf("%+v is written, and not read: %v", r, err)
 		}
@@ -49,6 +54,9 @@ func FuzzReplay(f *testing.F) {
 		return w
 	}
 	f.Add(record(Record{Host: "a", URLs: []URL{{Data: []byte("x")}, {Hash: Hash{1}, Done: true}}}))
+	visits := varint.Writer{batchVersion, entryVisits}
+	visits.Bytes(appendRecord(nil, &Record{Host: "a", URLs: []URL{{Visit: 9, Scheduled: true, Data: []byte("x")}}}))
+	f.Add([]byte(visits))
 	f.Add([]byte{batchVersion, entryRecord, 5})
 	f.Add([]byte{batchVersion + 1})
 	f.Fuzz(func(t *testing.T, batch []byte) {
@@ -73,6 +81,8 @@ func FuzzReplay(f *testing.F) {
 // FuzzDisk reads any key and values on disk.
 func FuzzDisk(f *testing.F) {
 	f.Add(append(appendHost(nil, keyOf("a"), "a"), make([]byte, HashSize)...), []byte{}, []byte{dispatched, 'n'})
+	f.Add([]byte{}, []byte{scheduledAgain, 9, 'n'}, []byte{dispatchedAgain, 9, 'n'})
+	f.Add([]byte{}, []byte{doneAgain, 3}, []byte{scheduledAgain, 9})
 	f.Fuzz(func(t *testing.T, key, a, b []byte) {
 		if p, ok := readPlace(key); ok {
 			if again := append(appendHost(nil, xor.ID(key), string(p.name)), p.hash[:]...); !bytes.Equal(again, key) {
@@ -85,7 +95,7 @@ func FuzzDisk(f *testing.F) {
 			return
 		}
 		for _, folded := range [][]byte{mergeValues(bytes.Clone(a), b), mergeValues(bytes.Clone(b), a)} {
-			if one, ok := readValue(folded); !ok || one.done != (v.done || w.done) {
+			if one, ok := readValue(folded); !ok || v.advances(&one) || w.advances(&one) {
 				t.Fatalf("%x and %x are %+v", a, b, one)
 			}
 		}

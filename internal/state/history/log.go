@@ -14,13 +14,14 @@ import (
 const (
 	batchVersion = 2
 	entryRecord  = 1 // the new part of a Record
+	entryVisits  = 2 // the same, with visits that are not the first
 
 	commitBytes = 1 << 20 // size at which a batch does not wait for the next Sync
 	keepBytes   = 4 << 20 // of a reused buffer
 )
 
-// A log implements group commit. Entries wait in memory. A caller that needs one to be durable appends all of them as one
-// batch.
+// A log implements group commit. Entries wait in memory. A caller that needs one to be durable appends all of them as
+// one batch.
 type log struct {
 	commit  sync.Mutex // held while appending
 	journal journal.Journal
@@ -141,8 +142,11 @@ func (d *DB) replayBatch(batch []byte) error {
 }
 
 func (d *DB) replayEntry(kind byte, body []byte) error {
-	r, err := readRecord(body)
-	if kind != entryRecord || err != nil {
+	if kind != entryRecord && kind != entryVisits {
+		return errEntry
+	}
+	r, err := readRecord(body, kind == entryVisits)
+	if err != nil {
 		return errors.Join(errEntry, err)
 	}
 	return d.apply(&r, nil)

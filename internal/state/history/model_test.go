@@ -50,15 +50,38 @@ func (k known) enter(r Record) (before []State) {
 		case !ok:
 			mine.URLs = slices.Insert(mine.URLs, i, u)
 			before = append(before, Unknown)
-		case mine.URLs[i].Done:
-			before = append(before, Done)
 		default:
-			if before = append(before, Dispatched); u.Done {
+			old := mine.URLs[i]
+			before = append(before, stateFor(old, u))
+			if u.Visit > old.Visit || u.Visit == old.Visit && stage(u) > stage(old) {
 				mine.URLs[i] = u
 			}
 		}
 	}
 	return before
+}
+
+// stateFor returns the state that Insert returns of a URL if u is inserted.
+func stateFor(old, u URL) State {
+	open := !old.Done && !old.Scheduled
+	switch {
+	case old.Visit > u.Visit, old.Visit == u.Visit && old.Done:
+		return Done
+	case open && old.Visit == u.Visit, open && (u.Done || u.Scheduled):
+		return Dispatched
+	}
+	return Unknown
+}
+
+// stage orders the states of one visit.
+func stage(u URL) int {
+	switch {
+	case u.Scheduled:
+		return 1
+	case u.Done:
+		return 3
+	}
+	return 2
 }
 
 func (k known) String() string {
@@ -81,6 +104,9 @@ func text(r Record) string {
 		if !u.Done {
 			s += fmt.Sprintf("%q", u.Data)
 		}
+		if u.Visit > 0 {
+			s += fmt.Sprintf(" visit %d stage %d", u.Visit, stage(u))
+		}
 	}
 	return s
 }
@@ -97,19 +123,46 @@ func dump(t testing.TB, d *DB, most int) string {
 		}
 		next = n
 	}
+	if parts := dumpParts(t, d, most); parts != all.String() {
+		t.Errorf("by ranges of keys it knows\n%swant\n%s", parts, all)
+	}
+	return all.String()
+}
+
+// dumpParts does so range by range: keys that begin with 00, 01, 10 and 11.
+func dumpParts(t testing.TB, d *DB, most int) string {
+	t.Helper()
+	all := known{}
+	for first := range 4 {
+		prefix := xor.ID{byte(first << 6)}
+		for next, begun := Cursor(""), false; next != "" || !begun; begun = true {
+			records, n, err := d.RecordsWithin(prefix, 2, next, most)
+			check(t, err)
+			for _, r := range records {
+				if d.cfg.Key(r.Host).Truncate(2) != prefix {
+					t.Errorf("%s is not in the range %v", r.Host, prefix)
+				}
+				all.enter(r)
+			}
+			next = n
+		}
+	}
 	return all.String()
 }
 
 // agrees compares a history's counts and its answers for single hosts with the expected content.
 func (k known) agrees(t testing.TB, d *DB) {
 	t.Helper()
-	urls, hosts := 0, 0
+	urls, hosts, scheduled := 0, 0, 0
 	for name, r := range k {
 		open := 0
 		for _, u := range r.URLs {
 			urls++
-			if !u.Done {
+			if stage(u) == 2 {
 				open++
+			}
+			if u.Scheduled {
+				scheduled++
 			}
 		}
 		if open > 0 {
@@ -128,6 +181,18 @@ func (k known) agrees(t testing.TB, d *DB) {
 			t.Errorf("of one host it knows\n%swant\n%s", got, want)
 		}
 	}
+	check(t, d.Scheduled(func(name string, u URL) bool {
+		scheduled--
+		if is := slices.ContainsFunc(k[name].URLs, func(o URL) bool {
+			return o.Hash == u.Hash && o.Visit == u.Visit && o.Scheduled && bytes.Equal(o.Data, u.Data)
+		}); !is {
+			t.Errorf("%s has a scheduled %+v", name, u)
+		}
+		return true
+	}))
+	if scheduled != 0 {
+		t.Errorf("%d scheduled URLs are missing", scheduled)
+	}
 	if s := d.Stats(); s.URLs != int64(urls) || s.Hosts != hosts || len(d.OpenHosts()) != hosts {
 		t.Errorf("%+v, want %d URLs, %d hosts", s, urls, hosts)
 	}
@@ -143,13 +208,15 @@ type model struct {
 	log  *file.Journal
 	now  int64
 
-	knows  known
-	states []known // after each change since the last durable one, which is the first
+	revisits bool // URLs are visited again
+	knows    known
+	states   []known // after each change since the last durable one, which is the first
 }
 
 func newModel(t *testing.T, seed uint64) *model {
 	m := &model{t: t, dice: rand.New(rand.NewPCG(seed, 0)), dir: t.TempDir(), now: 1_700_000_000, knows: known{}}
 	m.states = []known{m.knows.clone()}
+	m.revisits = seed%2 == 1
 	m.open()
 	return m
 }
@@ -196,6 +263,10 @@ func (m *model) enter() bool {
 	r := Record{Host: m.host()}
 	for range 1 + m.dice.IntN(5) {
 		u := URL{Hash: m.hash(), Done: m.dice.IntN(3) == 0}
+		if m.revisits {
+			u.Visit = uint64(max(m.dice.IntN(6)-2, 0))
+			u.Scheduled = !u.Done && u.Visit > 0 && m.dice.IntN(2) == 0
+		}
 		if !u.Done {
 			u.Data = []byte(fmt.Sprint("data", m.dice.IntN(9)))
 		}

@@ -2,6 +2,7 @@ package history
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"kumo/internal/base/varint"
@@ -27,6 +28,10 @@ type URL struct {
 	Hash Hash
 	Done bool
 	Data []byte // data for dispatching it: the URL, its depth…; at most MaxData bytes; nil if it is done
+
+	// Which visit to the URL this is about: 0 for the first, and more for each later one.
+	Visit     uint64
+	Scheduled bool // the visit, which is not the first, is not to be dispatched yet
 }
 
 // A Record contains a host and some of its URLs.
@@ -51,21 +56,31 @@ func (r *Record) check() error {
 		return ErrRecord
 	}
 	for i := range r.URLs {
-		if len(r.URLs[i].Data) > MaxData {
+		u := &r.URLs[i]
+		if len(u.Data) > MaxData || u.Scheduled && (u.Done || u.Visit == 0) {
 			return ErrRecord
 		}
 	}
 	return nil
 }
 
-// appendRecord appends the journal's encoding of a record.
+// revisits reports whether a record is about visits that are not the first.
+func (r *Record) revisits() bool {
+	return slices.ContainsFunc(r.URLs, func(u URL) bool { return u.Visit > 0 })
+}
+
+// appendRecord appends the journal's encoding of a record, of the kind entryVisits if it revisits.
 func appendRecord(b []byte, r *Record) []byte {
-	w := varint.Writer(b)
+	w, revisits := varint.Writer(b), r.revisits()
 	w.String(r.Host)
 	w.Uint(uint64(len(r.URLs)))
 	for i := range r.URLs {
 		u := &r.URLs[i]
 		w = append(w, u.Hash[:]...)
+		if revisits {
+			w.Bytes(valueOf(u).append(nil))
+			continue
+		}
 		if w.Bool(u.Done); !u.Done {
 			w.Bytes(u.Data)
 		}
@@ -73,9 +88,9 @@ func appendRecord(b []byte, r *Record) []byte {
 	return w
 }
 
-// readRecord decodes a record, which must be all of b. Data share the memory of b. It allocates at most about four
-// times the size of b.
-func readRecord(b []byte) (r Record, err error) {
+// readRecord decodes a record, which must be all of b; visits: of the kind entryVisits. Data share the memory of b. It
+// allocates at most about five times the size of b.
+func readRecord(b []byte, visits bool) (r Record, err error) {
 	in := varint.Reader{Rest: b}
 	r.Host = in.String()
 	n := in.Uint()
@@ -86,6 +101,12 @@ func readRecord(b []byte) (r Record, err error) {
 	for i := range r.URLs {
 		u := &r.URLs[i]
 		copy(u.Hash[:], in.Take(HashSize))
+		if visits {
+			v, ok := readValue(in.Bytes())
+			in.Bad = in.Bad || !ok
+			*u = urlOf(u.Hash, v)
+			continue
+		}
 		if u.Done = in.Bool(); !u.Done {
 			u.Data = in.Bytes()
 		}

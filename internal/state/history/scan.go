@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"kumo/internal/base/xor"
 	"kumo/internal/state/seen/mem"
 	"kumo/internal/state/seen/run"
 )
@@ -31,7 +32,7 @@ func (d *DB) Dispatched(host string, from Hash, most int) (urls []URL, next Hash
 			next, more = u.Hash, true
 			return false
 		}
-		if seen++; !u.Done {
+		if seen++; !u.Done && !u.Scheduled {
 			u.Data = bytes.Clone(u.Data)
 			urls = append(urls, u)
 		}
@@ -46,7 +47,15 @@ func (d *DB) urls(host string, from Hash, yield func(URL) bool) error {
 	return d.scan(key, slices.Concat(key, from[:]), func(p place, v value) bool { return yield(urlOf(p.hash, v)) })
 }
 
-func urlOf(h Hash, v value) URL { return URL{h, v.done, v.data} }
+func urlOf(h Hash, v value) URL {
+	return URL{Hash: h, Done: v.done, Data: v.data, Visit: v.visit, Scheduled: v.scheduled}
+}
+
+// Scheduled calls yield with all scheduled URLs, in the order of keys, until yield returns false. It reads the whole
+// history. Data is valid until the next call.
+func (d *DB) Scheduled(yield func(host string, u URL) bool) error {
+	return d.scan(nil, nil, func(p place, v value) bool { return !v.scheduled || yield(string(p.name), urlOf(p.hash, v)) })
+}
 
 // A Cursor is a position in a scan of records. It stays valid when the history is opened again; its contents are
 // opaque. The zero Cursor is the beginning.
@@ -60,9 +69,29 @@ func (d *DB) Records(host string, from Cursor, most int) (all []Record, next Cur
 	if host != "" {
 		only = appendHost(nil, d.cfg.Key(host), host)
 	}
+	return d.records(only, func([]byte) bool { return true }, max(from, Cursor(only)), most)
+}
+
+// RecordsWithin returns, like Records, the data of the hosts whose keys begin with the first bits of a prefix. The
+// other bits of the prefix must be 0.
+func (d *DB) RecordsWithin(prefix xor.ID, bits int, from Cursor, most int) (all []Record, next Cursor, err error) {
+	within := func(host []byte) bool { return xor.ID(host[:xor.Size]).Truncate(bits) == prefix }
+	if from == "" && bits > 0 {
+		from = Cursor(prefix[:])
+	}
+	return d.records(nil, within, from, most)
+}
+
+// records returns the data from a position on, of one host if only is not nil, up to the first host for which within
+// does not hold.
+func (d *DB) records(only []byte, within func(host []byte) bool, from Cursor, most int) (all []Record, next Cursor,
+	err error) {
 	n := 0
 	var last []byte
-	err = d.scan(only, []byte(max(string(from), string(only))), func(p place, v value) bool {
+	err = d.scan(only, []byte(from), func(p place, v value) bool {
+		if !within(p.host) {
+			return false
+		}
 		if n++; n > most {
 			next = Cursor(p.host) + Cursor(p.hash[:])
 			return false

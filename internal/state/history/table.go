@@ -26,8 +26,9 @@ const (
 
 // The flags of a record.
 const (
-	flagSet  = 1 << iota // it has a value; otherwise it was deleted, or is a host
-	flagDone             // the value is done
+	flagSet   = 1 << iota // it has a value; otherwise it was deleted, or is a host
+	flagDone              // the value is done, at the first visit
+	flagAgain             // the value is of a later visit, and encoded
 )
 
 func newTable() *table { return &table{Table: mem.New()} }
@@ -49,10 +50,18 @@ func (t *table) get(ref mem.Ref) (v value, ok bool) {
 	if f&flagDone != 0 {
 		return value{done: true}, true
 	}
+	if f&flagAgain != 0 {
+		return readValue(t.Kept(mem.Ref(t.Word(ref, wordData))))
+	}
 	return value{data: t.Kept(mem.Ref(t.Word(ref, wordData)))}, true
 }
 
 func (t *table) set(ref mem.Ref, v value) {
+	if v.visit > 0 {
+		t.SetFlags(ref, flagSet|flagAgain)
+		t.SetWord(ref, wordData, uint32(t.Keep(v.append(nil))))
+		return
+	}
 	if v.done {
 		t.SetFlags(ref, flagSet|flagDone)
 		return

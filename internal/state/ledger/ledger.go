@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"kumo/internal/base/page"
+	"kumo/internal/base/wait"
 	"kumo/internal/state/journal"
 	"kumo/internal/state/store"
 )
@@ -72,6 +73,7 @@ type Ledger struct {
 	marked         map[string]int64 // file lengths in the journal
 	commitProgress                  // guarded by mu
 	full           chan struct{}
+	heartbeat      wait.Heartbeat // of Run
 }
 
 // New returns a ledger. Until Run is called, it commits by itself only when cfg.MaxPending is exceeded.
@@ -166,9 +168,11 @@ func (l *Ledger) Enqueue(entries []byte) {
 func (l *Ledger) Run(ctx context.Context) error {
 	l.setIdle(false)
 	defer l.setIdle(true)
+	defer l.heartbeat.Stop()
 	tick := time.NewTicker(l.cfg.Every)
 	defer tick.Stop()
 	for {
+		l.heartbeat.Beat()
 		select {
 		case <-ctx.Done():
 			return nil
@@ -180,6 +184,9 @@ func (l *Ledger) Run(ctx context.Context) error {
 		}
 	}
 }
+
+// Silence returns the time since Run's last commit, which may have been empty; 0 if Run is not active.
+func (l *Ledger) Silence() time.Duration { return l.heartbeat.Silence() }
 
 func (l *Ledger) setIdle(idle bool) {
 	l.mu.Lock()

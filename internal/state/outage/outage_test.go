@@ -260,7 +260,8 @@ func TestADoubtIsNotRaisedAgainAtOnce(t *testing.T) {
 	}
 }
 
-// In the pause after a doubt, three hosts that fail in a row are not at fault, and the doubt starts when the pause ends.
+// In the pause after a doubt, three hosts that fail in a row are not at fault, and the doubt starts when the pause
+// ends.
 func TestFailuresInThePauseAfterADoubtDoNotCount(t *testing.T) {
 	s := newLineStory(t, 0)
 	s.works(0, 1, 2, 3, 4, 5)

@@ -25,6 +25,7 @@ const (
 	DNS      Kind = "dns"      // no name can be resolved
 	Sockets  Kind = "sockets"  // this machine has no free socket
 	Outbox   Kind = "outbox"   // other nodes do not receive the links found here
+	Limit    Kind = "limit"    // other nodes have the rest of the page limit
 	Rate     Kind = "rate"     // --max-rate is very low
 	Slow     Kind = "slow"     // requests under way get no response
 	Backoff  Kind = "backoff"  // all hosts back off, after failures or at their request
@@ -35,7 +36,7 @@ const (
 )
 
 // Kinds are the kinds of an alarm.
-var Kinds = []Kind{Disk, Outage, DNS, Sockets, Outbox, Rate, Slow, Backoff, Delay, Robots, Workers, Failures}
+var Kinds = []Kind{Disk, Outage, DNS, Sockets, Outbox, Limit, Rate, Slow, Backoff, Delay, Robots, Workers, Failures}
 
 // After is the time without a response that counts as a stall.
 const After = time.Minute
@@ -61,6 +62,7 @@ type Snapshot struct {
 
 	Folder        string // of the crawl
 	OutboxFull    bool
+	ShareUsed     bool             // this node has used its share of the page limit of all nodes
 	NoSocket      int64            // attempts in this time for which this machine had no socket
 	Failures      map[string]int64 // failed attempts in this time, by kind ("dns", "timeout", ...)
 	Failure       string           // text of the last failure
@@ -107,6 +109,9 @@ func diagnose(s *Snapshot) Alarm {
 	case s.OutboxFull:
 		return Alarm{Kind: Outbox, Words: "the outbox is full: other nodes do not receive the links that were found here",
 			Do: "kumo status lists the nodes that do not respond: restart them, or wait until their hosts are reassigned"}
+	case s.ShareUsed:
+		return Alarm{Kind: Limit, Words: "this node has used its share of --limit, and the other nodes have not used theirs",
+			Do: "wait: the nodes exchange shares every few seconds; or raise the limit: kumo set --crawl NAME limit=N"}
 	case s.NoSocket > 0 && s.Active == 0:
 		return Alarm{Kind: Sockets, Words: "this machine has no socket left for a connection",
 			Do: "raise ulimit -n, or resume with a lower --concurrency"}

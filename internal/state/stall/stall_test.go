@@ -28,6 +28,8 @@ func TestJudge(t *testing.T) {
 			"ulimit -n"},
 		"a full outbox": {Snapshot{SinceAnswer: quiet, URLs: 5, Waiting: 5, OutboxFull: true}, Outbox, "other nodes",
 			"kumo status"},
+		"a used share of the limit": {Snapshot{SinceAnswer: quiet, URLs: 5, Waiting: 5, ShareUsed: true}, Limit,
+			"its share of --limit", "limit=N"},
 		"no answers": {Snapshot{SinceAnswer: quiet, URLs: 5, Active: 2, Timeout: 30 * time.Second}, Slow,
 			"2 requests are under way, without a response", "--timeout lower than 30 s"},
 		"a low rate": {Snapshot{SinceAnswer: quiet, URLs: 5, Waiting: 5, Rate: 0.01, HasNext: true}, Rate,

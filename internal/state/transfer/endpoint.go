@@ -78,11 +78,12 @@ type Endpoint struct {
 	Config
 	arrivals
 
-	opMu    sync.Mutex   // held while receiving, dropping or forgetting; acquired before the ledger's gate
-	reader  *ChunkReader // used with opMu held; nil until needed
-	parked  map[member.Transfer][]string
-	counted map[member.Transfer]map[uint64]bool // hosts whose page count was reset for a transfer; nil without a limit
-	plan    atomic.Pointer[mergePlan]           // of the current chunk; nil if there is nothing to merge
+	opMu       sync.Mutex   // held while receiving, dropping or forgetting; acquired before the ledger's gate
+	reader     *ChunkReader // used with opMu held; nil until needed
+	parked     map[member.Transfer][]string
+	counted    map[member.Transfer]map[uint64]bool // hosts whose page count was reset for a transfer; nil without a limit
+	duplicates atomic.Int64                        // pages fetched here and by senders
+	plan       atomic.Pointer[mergePlan]           // of the current chunk; nil if there is nothing to merge
 }
 
 // ParkedFor is the origin for which hosts of an incoming transfer are parked, because this node does not own them yet.
@@ -231,6 +232,7 @@ func (r *Endpoint) importChunk(t member.Transfer, p *Chunk, m *mergePlan) {
 		l := &p.Known[i]
 		if isIn(m.kept, l.Host) {
 			l.Timing = l.Timing.Merge(r.Frontier, l.Host)
+			r.countDuplicates(l, m)
 		}
 		r.Frontier.Import(l.Host, l.Timing.RequestedDelay, l.Timing.Wait)
 		r.countPages(t, l, m)

@@ -39,8 +39,7 @@ func (r *Endpoint) planMerge(p *Chunk, kept []string) *mergePlan {
 	if len(kept) == 0 {
 		return m
 	}
-	counts := r.Quota != nil
-	m.urls = p.urlsAt(kept, counts)
+	m.urls = p.urlsAt(kept)
 	r.plan.Store(m) // before the look-up, so that nothing put meanwhile is missed
 	last := ""
 	for i := range p.Pending {
@@ -66,7 +65,7 @@ func (r *Endpoint) planMerge(p *Chunk, kept []string) *mergePlan {
 	for i := range p.Known {
 		l := &p.Known[i]
 		for k := range l.Entries {
-			if counts && isIn(kept, l.Host) && l.Entries[k].Answered() {
+			if isIn(kept, l.Host) && l.Entries[k].Answered() {
 				r.lookUp(m, l.Entries[k].URL)
 			}
 		}
@@ -74,8 +73,8 @@ func (r *Endpoint) planMerge(p *Chunk, kept []string) *mergePlan {
 	return m
 }
 
-// urlsAt returns a chunk's pending URLs of some hosts, and with pages also those that returned a page at other nodes.
-func (p *Chunk) urlsAt(hosts []string, pages bool) map[string]held {
+// urlsAt returns a chunk's pending URLs of some hosts, and those that returned a page at other nodes.
+func (p *Chunk) urlsAt(hosts []string) map[string]held {
 	urls := map[string]held{}
 	for i := range p.Pending {
 		if a := &p.Pending[i]; isIn(hosts, a.Host) {
@@ -85,7 +84,7 @@ func (p *Chunk) urlsAt(hosts []string, pages bool) map[string]held {
 		}
 	}
 	for i := range p.Known {
-		if l := &p.Known[i]; pages && isIn(hosts, l.Host) {
+		if l := &p.Known[i]; isIn(hosts, l.Host) {
 			for k := range l.Entries {
 				if l.Entries[k].Answered() {
 					urls[l.Entries[k].URL] = 0
@@ -218,6 +217,21 @@ func (r *Endpoint) keptHosts(t member.Transfer, p *Chunk) (kept []string) {
 	slices.Sort(kept)
 	return slices.Compact(kept)
 }
+
+// countDuplicates counts the pages of a host that both this node and others have fetched.
+func (r *Endpoint) countDuplicates(l *HostKnown, m *mergePlan) {
+	answered := int64(0)
+	for i := range l.Entries {
+		if l.Entries[i].Answered() {
+			answered++
+		}
+	}
+	r.duplicates.Add(answered - m.newPages(l))
+}
+
+// Duplicates returns how many pages this node had fetched when another node that had also fetched them handed their
+// host over to it, since the start of the process.
+func (r *Endpoint) Duplicates() int64 { return r.duplicates.Load() }
 
 const maxMerge = 10_000 // items of a host's queue to examine
 

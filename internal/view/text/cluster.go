@@ -50,7 +50,7 @@ func Cluster(w io.Writer, c *inspect.Cluster, settings string, width int) {
 		return
 	}
 	printNodes(w, c, width)
-	for _, text := range []string{c.Forecast(), uploadLine(c)} {
+	for _, text := range append([]string{c.Forecast(), measuresLine(c), uploadLine(c)}, sinkLines(c)...) {
 		if text != "" {
 			fmt.Fprintln(w, text)
 		}
@@ -58,6 +58,40 @@ func Cluster(w io.Writer, c *inspect.Cluster, settings string, width int) {
 	for _, note := range c.Notes() {
 		fmt.Fprintf(w, "note: %s\n", note)
 	}
+}
+
+// sinkLines sums the figures of the nodes by sink.
+func sinkLines(c *inspect.Cluster) (lines []string) {
+	var names []string
+	sums := map[string]stats.Sink{}
+	for i := range c.Nodes {
+		for _, s := range c.Nodes[i].Sinks {
+			if !slices.Contains(names, s.Sink) {
+				names = append(names, s.Sink)
+			}
+			sum := sums[s.Sink]
+			sum.Sent, sum.Bytes, sum.Waiting = sum.Sent+s.Sent, sum.Bytes+s.Bytes, sum.Waiting+s.Waiting
+			sum.Behind = max(sum.Behind, s.Behind)
+			sums[s.Sink] = sum
+		}
+	}
+	for _, name := range names {
+		sum := sums[name]
+		text := fmt.Sprintf("sink: %s sent to %s (%s)", stats.Count(sum.Sent, "records"), name, stats.Bytes(sum.Bytes))
+		if waits := sum.Summary(); waits != "" {
+			text += ", " + waits
+		}
+		lines = append(lines, text)
+	}
+	return lines
+}
+
+// measuresLine returns the measures of the crawl; "" if no node fetches.
+func measuresLine(c *inspect.Cluster) string {
+	if c.Measures == nil {
+		return ""
+	}
+	return "measures: " + c.Measures.String()
 }
 
 // uploadLine sums the nodes' uploads; "" if they have no storage location.

@@ -84,6 +84,10 @@ func outcomeLine(x *inspect.Explanation) string {
 		return fmt.Sprintf("unknown: no link to it was read, but %s %s more links than were read (links_cut in pages.jsonl)",
 			stats.Count(x.LinksCut, "pages"), stats.Either(x.LinksCut, "has", "have"))
 	}
+	if x.NeedsScript > 0 {
+		return fmt.Sprintf("unknown: no page links to it, but %s %s nothing without JavaScript, which kumo does not run "+
+			"(needs_script in pages.jsonl)", stats.Count(x.NeedsScript, "pages"), stats.Either(x.NeedsScript, "shows", "show"))
+	}
 	if x.Fate == inspect.Error && x.Page != nil {
 		return fmt.Sprintf("error: it was fetched, with status %d", x.Page.Status)
 	}
@@ -232,6 +236,14 @@ func (s sheet) printExcluded(x *inspect.Explanation) {
 	}
 }
 
+// needsScriptText explains the signs by which pages were recognized that show nothing without script.
+var needsScriptText = map[page.ScriptNeed]string{
+	page.ScriptRoot:   "a script renders the page into an element that is empty",
+	page.ScriptPlea:   "it asks to enable JavaScript",
+	page.ScriptAlone:  "it has scripts and hardly any text",
+	page.ScriptLeaves: "a script loads another page",
+}
+
 // linksCutText explains the limits that leave links unread.
 var linksCutText = map[page.LinksCut]string{
 	page.ByMemory:  "all of them need more memory than the crawl has for a page's links; see --memory",
@@ -254,6 +266,8 @@ func (s sheet) printPage(p *inspect.Page) {
 	s.rowIf("digest", "%s", p.Digest)
 	s.rowIf("same as", "%s: its record has the bytes, this one refers to it", p.Revisit)
 	s.rowIf("links", "only the first were read: %s", linksCutText[page.LinksCut(p.LinksCut)])
+	s.rowIf("script", "the page shows nothing without JavaScript, which kumo does not run: %s",
+		needsScriptText[page.ScriptNeed(p.NeedsScript)])
 	if p.WARC != "" {
 		s.row("record", "warc/%s at byte %d", p.WARC, p.Offset)
 	}

@@ -181,6 +181,7 @@ func TestExplainedForPeople(t *testing.T) {
 		Scope: inspect.Scope{In: true, Why: "any host"}}
 	unmet := &inspect.Explanation{Fate: inspect.Unknown, Scope: inspect.Scope{In: true, Why: "any host"}}
 	cut := &inspect.Explanation{Fate: inspect.Unknown, LinksCut: 2, Scope: unmet.Scope}
+	scripts := &inspect.Explanation{Fate: inspect.Unknown, NeedsScript: 1, Scope: unmet.Scope}
 	for _, c := range []struct {
 		x    Explained
 		want string // "!" before a part: it must be missing
@@ -197,6 +198,7 @@ func TestExplainedForPeople(t *testing.T) {
 				"a, since|on that node, run kumo explain with its folder, on its machine (a.internal:7071)\n"},
 		{Explained{Explanation: unmet, ClusterQueried: true}, "unknown: no page in scope|owner none yet"},
 		{Explained{Explanation: cut}, "unknown: no link to it was read, but 2 pages have more links than were read"},
+		{Explained{Explanation: scripts}, "unknown: no page links to it, but 1 page shows nothing without JavaScript"},
 		{Explained{Explanation: unmet, ClusterQueried: true, Strategy: "balance", Links: &inspect.Links{Links: 3, Nodes: 2}},
 			"unknown here: no node is assigned to its host yet\n|owner none yet: the master assigns the host " +
 				"when a node has little work left|3 links to it wait on 2 nodes\n|!not reported"},

@@ -77,7 +77,8 @@ func TestBoard(t *testing.T) {
 	}
 	// a graph of these would add nothing to others
 	left := []string{"kumo_failures_total", "kumo_outage_seconds_total", "kumo_queue_growth_per_second",
-		"kumo_place_files",
+		"kumo_place_files", "kumo_disk_free_bytes", "kumo_disk_min_free_bytes", "kumo_lease_seconds",
+		"kumo_lease_expirations_total", "kumo_declared_dead_total",
 		"kumo_place_bytes", "kumo_place_bytes_waiting", "kumo_place_checkpoints", "kumo_place_journal_cut_bytes",
 		"kumo_place_journal_kept_bytes", "kumo_place_files_lacking"}
 	for _, line := range regexp.MustCompile(`(?m)^# TYPE (kumo_\S+)`).FindAllStringSubmatch(metrics, -1) {

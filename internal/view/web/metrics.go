@@ -1,22 +1,47 @@
 package web
 
 import (
+	"slices"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"kumo/internal/base/stats"
 	"kumo/internal/state/stall"
 )
 
+// severalMetrics collects the metrics of several crawls, with the label crawl, and those of their process.
+type severalMetrics struct{ src Several }
+
+// Describe implements prometheus.Collector, and sends nothing.
+func (severalMetrics) Describe(chan<- *prometheus.Desc) {}
+
+// Collect implements prometheus.Collector.
+func (m severalMetrics) Collect(all chan<- prometheus.Metric) {
+	for _, src := range m.src.Crawls() {
+		metrics{src: src, labels: []string{"crawl", src.Name}}.Collect(all)
+	}
+	c, to := m.src.Leases(), exposition{all: all}
+	to.counter("visits_with_lease_total", "Requests made with the lease of a host, while several crawls were active.",
+		float64(c.Visits))
+	to.counter("visits_without_lease_total", "Requests made while only one crawl was active.", float64(c.Open))
+	to.counter("lease_reads_total", "Reads of records of hosts.", float64(c.Reads))
+	to.counter("lease_writes_total", "Writes of records of hosts.", float64(c.Writes))
+	to.counter("lease_messages_total", "Messages for leases of hosts.", float64(c.Messages))
+}
+
 // metrics collects the metrics of a source. It describes none in advance, so that Prometheus accepts sinks, filters and
 // kinds of failures that appear later.
-type metrics struct{ src Source }
+type metrics struct {
+	src    Source
+	labels []string // names and values, alternating
+}
 
 // Describe implements prometheus.Collector, and sends nothing.
 func (metrics) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
 func (m metrics) Collect(all chan<- prometheus.Metric) {
-	to := exposition{all}
+	to := exposition{all, m.labels}
 	to.crawl(&m.src)
 	if m.src.Filters != nil {
 		to.filters(m.src.Filters())
@@ -28,14 +53,45 @@ func (m metrics) Collect(all chan<- prometheus.Metric) {
 		to.sinks(m.src.Sinks())
 	}
 	to.place(&m.src)
+	if m.src.Disk != nil {
+		free, least := m.src.Disk()
+		to.gauge("disk_free_bytes", "Bytes free on the disk of the crawl's folder.", float64(free))
+		to.gauge("disk_min_free_bytes", "Bytes that must stay free; with fewer the crawl pauses. 0: no limit.",
+			float64(least))
+	}
+	if m.src.Lease != nil {
+		l := m.src.Lease()
+		to.gauge("lease_seconds", "Time until the node's lease ends; 0 if it has none.", l.Left.Seconds())
+		to.counter("lease_expirations_total", "Times that the lease was not renewed in time.", float64(l.Expired))
+		to.counter("declared_dead_total", "Times that the other nodes declared this one dead.", float64(l.Lost))
+	}
+	if m.src.Placement != nil {
+		to.placement(m.src.Placement())
+	}
 	if m.src.Again != nil {
 		to.gauge("pages_fetched_again", "Pages of dead nodes whose records were lost, found by this process.",
 			float64(m.src.Again()))
 	}
 }
 
+// metricsWhile collects the metrics of a source only while it is open.
+type metricsWhile struct {
+	metrics
+	isOpen func() bool
+}
+
+// Collect implements prometheus.Collector.
+func (m metricsWhile) Collect(all chan<- prometheus.Metric) {
+	if m.isOpen() {
+		m.metrics.Collect(all)
+	}
+}
+
 // An exposition sends metrics; names and values of labels alternate in arguments.
-type exposition struct{ all chan<- prometheus.Metric }
+type exposition struct {
+	all    chan<- prometheus.Metric
+	common []string // labels of all metrics
+}
 
 func (to exposition) counter(name, help string, value float64, labels ...string) {
 	to.put(prometheus.CounterValue, name, help, value, labels)
@@ -47,6 +103,7 @@ func (to exposition) gauge(name, help string, value float64, labels ...string) {
 
 func (to exposition) put(kind prometheus.ValueType, name, help string, value float64, labels []string) {
 	var names, values []string
+	labels = slices.Concat(to.common, labels)
 	for i := 0; i+1 < len(labels); i += 2 {
 		names, values = append(names, labels[i]), append(values, labels[i+1])
 	}
@@ -170,6 +227,25 @@ func (to exposition) sinks(all []stats.Sink) {
 		to.gauge("sink_failing", "1 while a sink accepts no records and is retried.", oneIf(s.Why != ""), "sink",
 			s.Sink)
 	}
+}
+
+// placement exposes how hosts were assigned to this node. The speed and srcuse of the DSpider paper follow from
+// kumo_pages_total and kumo_bytes_total.
+func (to exposition) placement(p *stats.Placement) {
+	if p == nil {
+		return
+	}
+	to.counter("duplicate_fetches_total", "Pages that another node had fetched, too, when it handed over their hosts.",
+		float64(p.Duplicates))
+	if p.ConnectTimeout == 0 {
+		return
+	}
+	to.counter("host_requests_total", "Requests about hosts that this node has handled as the control unit, and answers.",
+		float64(p.HostRequests))
+	to.gauge("connect_timeout_seconds", "Timeout of a first connection to a host.", p.ConnectTimeout)
+	to.gauge("connect_timeout_min_seconds", "Lower bound of that timeout, for a busy node.", p.MinConnectTimeout)
+	to.gauge("connect_timeout_max_seconds", "Upper bound of that timeout, for a node with little work.",
+		p.MaxConnectTimeout)
 }
 
 // place exposes the uploads of files and states to the crawl's storage location, if it has one.

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -29,6 +30,8 @@ func everything() Source {
 		Outage:   func() crawl.Outage { return crawl.Outage{Offline: true, Times: 2} },
 		Forecast: func() forecast.Forecast { return forecast.Forecast{AtLeast: 32_400, Growth: -1.5} },
 		Stall:    func() stall.Alarm { return stall.Alarm{Kind: stall.Disk, For: 90 * time.Second} },
+		Disk:     func() (free, least uint64) { return 7e9, 1e9 },
+		Lease:    func() Lease { return Lease{12 * time.Second, 3, 1} },
 		Uploads: func() stats.Uploads {
 			return stats.Uploads{Files: 5, Bytes: 100, Waiting: 3, WaitSize: 70, Why: "connection refused"}
 		},
@@ -92,5 +95,58 @@ func TestServe(t *testing.T) {
 	stop()
 	if err := <-done; err != nil {
 		t.Error(err)
+	}
+}
+
+// The metrics of a node show how hosts were assigned to it.
+func TestPlacementMetrics(t *testing.T) {
+	src := everything()
+	var now *stats.Placement
+	src.Placement = func() *stats.Placement { return now }
+	get := func() string {
+		w := httptest.NewRecorder()
+		handler(src).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+		return w.Body.String()
+	}
+	if text := get(); strings.Contains(text, "kumo_duplicate_fetches_total") {
+		t.Error("a node that does not crawl yet counts duplicates")
+	}
+	now = &stats.Placement{Duplicates: 3}
+	if text := get(); !strings.Contains(text, "\nkumo_duplicate_fetches_total 3\n") ||
+		strings.Contains(text, "kumo_connect_timeout_seconds") {
+		t.Errorf("without a control unit:\n%s", text)
+	}
+	now = &stats.Placement{Duplicates: 3, HostRequests: 7, ConnectTimeout: 1.5, MinConnectTimeout: 0.5,
+		MaxConnectTimeout: 4}
+	text := get()
+	for _, line := range []string{"host_requests_total 7", "connect_timeout_seconds 1.5", "connect_timeout_min_seconds 0.5",
+		"connect_timeout_max_seconds 4"} {
+		if !strings.Contains(text, "\nkumo_"+line+"\n") {
+			t.Errorf("no line %q in\n%s", line, text)
+		}
+	}
+}
+
+// A registry for an exporter has the metrics of a source only while it is open, and those of the process always.
+func TestRegistryWhile(t *testing.T) {
+	open := true
+	reg := RegistryWhile(everything(), func() bool { return open })
+	names := func() string {
+		all, err := reg.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names strings.Builder
+		for _, f := range all {
+			names.WriteString(f.GetName() + "\n")
+		}
+		return names.String()
+	}
+	if text := names(); !strings.Contains(text, "kumo_pages_total\n") {
+		t.Error(text)
+	}
+	open = false
+	if text := names(); strings.Contains(text, "kumo_") || !strings.Contains(text, "go_goroutines\n") {
+		t.Error(text)
 	}
 }

@@ -1,5 +1,5 @@
-// Package json has the JSON decoder that the Go SDK of MCP uses because encoding/json matches the names of members in any
-// case: two readers of one message would then read different values.
+// Package json has the JSON decoder that the Go SDK of MCP uses because encoding/json matches the names of members in
+// any case: two readers of one message would then read different values.
 package json
 
 import (

@@ -23,15 +23,16 @@ type Verb string
 
 // The verbs.
 const (
-	Read         Verb = "read"   // return the crawl's record
-	Inspect      Verb = "look"   // return the record and the nodes' reports
-	Start        Verb = "start"  // start the crawl with Settings; Seeded: seeds were added for it
-	Tune         Verb = "tune"   // change Settings, if the record has Version
-	Set          Verb = "set"    // set the State
-	Add          Verb = "add"    // add Seeds; Seeded: for a start
-	Locate       Verb = "locate" // return the nodes of Hosts
-	CountKnown   Verb = "know"   // count known URLs
-	CountBlocked Verb = "block"  // count the pending URLs that Rules would exclude
+	Read       Verb = "read"   // return the crawl's record
+	Inspect    Verb = "look"   // return the record and the nodes' reports
+	Start      Verb = "start"  // start the crawl with Settings; Seeded: seeds were added for it
+	Tune       Verb = "tune"   // change Settings, if the record has Version
+	Set        Verb = "set"    // set the State
+	Add        Verb = "add"    // add Seeds; Seeded: for a start
+	Locate     Verb = "locate" // return the nodes of Hosts
+	CountKnown Verb = "know"   // count known URLs
+	QueryAll   Verb = "query"  // send Query to all nodes
+	Results    Verb = "report" // return one report of all nodes on the crawl
 )
 
 // A Request is a command's request to a node.
@@ -46,7 +47,7 @@ type Request struct {
 	Seeded   bool                `json:"seeded,omitempty"`
 	Hosts    []string            `json:"hosts,omitempty"`
 	URLs     []string            `json:"urls,omitempty"` // canonical URLs
-	Rules    []string            `json:"rules,omitempty"`
+	Query    json.RawMessage     `json:"query,omitempty"`
 }
 
 // The maximum number of hosts and URLs per request.
@@ -65,19 +66,22 @@ type Response struct {
 	Sums      *Sums          `json:"sums,omitempty"`
 	Locations []Location     `json:"locations,omitempty"`
 	Known     Known          `json:"known,omitzero"`
-	Counts    *Counts        `json:"counts,omitempty"`
+	Answers   *Answers       `json:"answers,omitempty"`
+	// one report of all nodes, and the number of parts of the ID space without an answer
+	Results json.RawMessage `json:"results,omitempty"`
+	Missing int             `json:"missing,omitempty"`
 }
 
-// Counts are the nodes' counts of URLs that rules would exclude.
-type Counts struct {
-	Nodes   []Count `json:"nodes"`
-	Unasked int     `json:"unasked"` // nodes that were not asked because there are too many
+// Answers are the nodes' answers to a query.
+type Answers struct {
+	Nodes   []Answer `json:"nodes"`
+	Unasked int      `json:"unasked"` // nodes that were not asked because there are too many
 }
 
-// A Count is the count of one node.
-type Count struct {
-	Node  string          `json:"node"`
-	Count json.RawMessage `json:"count,omitempty"` // missing: no answer
+// An Answer is the answer of one node.
+type Answer struct {
+	Node   string          `json:"node"`
+	Answer json.RawMessage `json:"answer,omitempty"` // missing: no answer
 }
 
 // Known counts how many URLs are known to the nodes that remember them.

@@ -2,9 +2,9 @@ package control
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -63,6 +63,10 @@ func (n *fakeNode) Gather(context.Context) (mesh.Tally, error) {
 		[]byte("?")}}, nil
 }
 
+func (n *fakeNode) Results(context.Context) ([]byte, int, error) {
+	return []byte(`{"pages":7}`), 1, nil
+}
+
 func (n *fakeNode) Locate(_ context.Context, host string) (strategy.Node, []strategy.Node, error) {
 	if host == "lost.test" {
 		return "", nil, errors.New("nobody answers")
@@ -74,9 +78,8 @@ func (n *fakeNode) CountKnown(_ context.Context, urls []string) (Known, error) {
 	return Known{New: len(urls) - 1, Known: 1}, nil
 }
 
-func (n *fakeNode) CountBlocked(_ context.Context, rules []string) (Counts, error) {
-	return Counts{Nodes: []Count{{"a~1", []byte(`{"hit":` + strconv.Itoa(len(rules)) + `}`)}, {Node: "b~1"}}, Unasked: 1},
-		nil
+func (n *fakeNode) QueryAll(_ context.Context, query json.RawMessage) (Answers, error) {
+	return Answers{Nodes: []Answer{{"a~1", query}, {Node: "b~1"}}, Unasked: 1}, nil
 }
 
 // serve runs a node's server until the test ends; if deaf is true, it receives nothing.
@@ -146,11 +149,11 @@ func TestAsked(t *testing.T) {
 			len(a.Locations[0].Backups) != 2 {
 			t.Errorf("%+v, %v", a, err)
 		}
-		if a, err = ask(Request{Do: CountBlocked, Rules: []string{"x.test", "y.test"}}); err != nil ||
-			len(a.Counts.Nodes) != 2 ||
-			a.Counts.Unasked != 1 ||
-			string(a.Counts.Nodes[0].Count) != `{"hit":2}` || a.Counts.Nodes[1].Count != nil {
-			t.Errorf("%+v, %v", a.Counts, err)
+		if a, err = ask(Request{Do: QueryAll, Query: []byte(`{"hit":2}`)}); err != nil ||
+			len(a.Answers.Nodes) != 2 ||
+			a.Answers.Unasked != 1 ||
+			string(a.Answers.Nodes[0].Answer) != `{"hit":2}` || a.Answers.Nodes[1].Answer != nil {
+			t.Errorf("%+v, %v", a.Answers, err)
 		}
 		if _, err = ask(Request{Do: Locate, Hosts: []string{"lost.test"}}); err == nil {
 			t.Error("a host that nobody has is found")

@@ -25,6 +25,9 @@ const (
 	sumCount
 )
 
+// MaxRunSeconds is an index of Tally.Max: the greatest number of seconds that a node has seen the crawl running.
+const MaxRunSeconds = 0
+
 // A Report is the state of one node.
 type Report struct {
 	Node    string        `json:"node"`
@@ -37,10 +40,11 @@ type Report struct {
 
 	MessageBytes int64 `json:"message_bytes"`
 
-	Peers     int `json:"peers"`     // connected nodes
-	Level     int `json:"level"`     // load relative to others, in blocks; positive: too high
-	Delegated int `json:"delegated"` // its own hosts that other nodes fetch
-	Guests    int `json:"guests"`    // hosts of others that it fetches
+	Peers     int     `json:"peers"`     // connected nodes
+	Backlog   float64 `json:"backlog"`   // seconds for which its pending URLs use its whole rate
+	Level     int     `json:"level"`     // with blocks of URLs: load relative to others; positive: too high
+	Delegated int     `json:"delegated"` // its own hosts that other nodes fetch
+	Guests    int     `json:"guests"`    // hosts of others that it fetches
 
 	// Seconds since it lost contact with all other nodes.
 	Alone float64 `json:"alone,omitempty"`

@@ -26,8 +26,10 @@ type Node interface {
 	Gather(ctx context.Context) (mesh.Tally, error)
 	// CountKnown accepts up to MaxURLs URLs, and returns within a few seconds.
 	CountKnown(ctx context.Context, urls []string) (Known, error)
-	// CountBlocked returns within a few seconds.
-	CountBlocked(ctx context.Context, rules []string) (Counts, error)
+	// QueryAll sends a query to all nodes. It returns within a few seconds.
+	QueryAll(ctx context.Context, query json.RawMessage) (Answers, error)
+	// Results returns one report of all nodes on the crawl, as JSON, and how many parts of the ID space have not answered.
+	Results(ctx context.Context) (data []byte, missing int, err error)
 	Locate(ctx context.Context, host string) (target strategy.Node, backups []strategy.Node, err error)
 }
 
@@ -156,9 +158,13 @@ func (s *Server) do(ctx context.Context, q *Request, a *Response) error {
 		var err error
 		a.Known, err = s.node.CountKnown(ctx, q.URLs)
 		return err
-	case CountBlocked:
-		c, err := s.node.CountBlocked(ctx, q.Rules)
-		a.Counts = &c
+	case QueryAll:
+		answers, err := s.node.QueryAll(ctx, q.Query)
+		a.Answers = &answers
+		return err
+	case Results:
+		data, missing, err := s.node.Results(ctx)
+		a.Results, a.Missing = data, missing
 		return err
 	case Locate:
 		return s.locate(ctx, q.Hosts, a)

@@ -11,6 +11,7 @@ import (
 
 	"kumo/internal/app/job"
 	"kumo/internal/app/repair/records"
+	"kumo/internal/base/page"
 	"kumo/internal/state/seen"
 	"kumo/internal/state/store/warc"
 )
@@ -69,10 +70,7 @@ func (b *rebuilding) records(ctx context.Context) error {
 			return nil
 		}
 		answered[k] = true
-		m := seen.Meta{Digest: digest, ETag: resp.Header.Get("ETag")}
-		if modified, err := http.ParseTime(resp.Header.Get("Last-Modified")); err == nil {
-			m.Modified = modified
-		}
+		m := seen.Meta{Digest: digest, ETag: resp.Header.Get("ETag"), Modified: page.LastModified(resp.Header)}
 		b.state.Seen.UpdateMeta(url, m)
 		return nil
 	})

@@ -297,8 +297,8 @@ func (w *incompleteVisit) pageLine(b []byte) []byte {
 		Bytes:  e.Size,
 		Digest: e.Digest, Depth: strings.Count(e.Path, "L"), Links: w.links, WARC: w.file, Offset: w.offset,
 		Truncated: w.truncated, Malformed: w.metadataFields["malformed"], LinksCut: w.metadataFields["linksCut"],
-		Revisit: w.revisit,
-		Robots:  w.metadataFields["robots"], Visit: jsonl.Visit{From: w.metadataFields["via"],
+		NeedsScript: w.metadataFields["needsScript"], Revisit: w.revisit,
+		Robots: w.metadataFields["robots"], Visit: jsonl.Visit{From: w.metadataFields["via"],
 			NearDuplicate: w.metadataFields["nearDuplicateOf"],
 			ServerIP:      w.serverIP}}
 	if strings.Contains(e.Path, "M") {

@@ -23,6 +23,7 @@ import (
 	"kumo/internal/base/wait"
 	"kumo/internal/cluster/bus"
 	"kumo/internal/cluster/bus/p2p"
+	"kumo/internal/cluster/member/mesh"
 	"kumo/internal/cluster/strategy"
 )
 
@@ -51,7 +52,12 @@ type Config struct {
 	PlaceWait    time.Duration // for the location of a lost node that cannot be read
 	// LostAfter is the time until a missing node counts as lost with its disk; 0: mesh.Config's default.
 	LostAfter time.Duration
+	Terms     mesh.Terms
+	WorkArea  int // blocks that the node works on, by the strategy mesh/paper; 0: computed
 	Log       *slog.Logger
+
+	// ShareCookies has the cookies of hosts move with them, to and from other nodes with ShareCookies.
+	ShareCookies bool
 }
 
 // A Connection connects a node to others: a [p2p.Messenger].

@@ -312,7 +312,7 @@ func TestACrawlHasItsPages(t *testing.T) {
 	c := newCrew(t, web)
 	c.tune = slow
 	a, b := c.start("a"), c.start("b")
-	c.begin(a, map[string][]string{job.LimitKey: {"200"}}, web.SeedURLs()...)
+	c.begin(a, map[string][]string{desired.WhyLimit: {"200"}}, web.SeedURLs()...)
 	c.ends(policy.ErrLimit, a, b)
 	if pages := pagesIn(t, a.dir) + pagesIn(t, b.dir); pages < 200 || pages > 2000 {
 		t.Errorf("%d pages, with a limit of 200", pages)

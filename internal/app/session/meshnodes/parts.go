@@ -2,6 +2,7 @@ package meshnodes
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
@@ -9,11 +10,12 @@ import (
 
 	"kumo/internal/app/meshnode"
 	"kumo/internal/app/meshnode/control"
+	"kumo/internal/app/node"
+	"kumo/internal/app/nodequery"
 	"kumo/internal/app/session"
 	"kumo/internal/base/settings"
-	"kumo/internal/base/wait"
+	"kumo/internal/base/stats"
 	"kumo/internal/base/weburl"
-	"kumo/internal/cluster/member/mesh"
 	"kumo/internal/engine/crawl"
 	"kumo/internal/state/recovery"
 )
@@ -34,7 +36,7 @@ func (l *nodeRun) openCrawl() error {
 }
 
 func (l *nodeRun) joinEngine(_ *recovery.State, p *crawl.Parts) error {
-	p.Router, p.Finished = &l.router, l.mesh.Finished
+	p.Router, p.Finished, p.Revisit = &l.router, l.mesh.Finished, l.mesh.Revisit
 	if l.uploader != nil {
 		p.AtRisk = l.atRisk
 	}
@@ -42,12 +44,12 @@ func (l *nodeRun) joinEngine(_ *recovery.State, p *crawl.Parts) error {
 	return nil
 }
 
-func (l *nodeRun) blocked(ctx context.Context, rules []string) ([]byte, error) {
+func (l *nodeRun) query(ctx context.Context, query json.RawMessage) ([]byte, error) {
 	c := l.crawl.Load()
 	if c == nil {
 		return nil, errNotBegun
 	}
-	return c.CountBlocked(ctx, rules)
+	return (&nodequery.Part{Dir: l.job.Dir, CountBlocked: c.CountBlocked}).Answer(ctx, query)
 }
 
 var errNotBegun = errors.New("this node has not started to crawl")
@@ -72,27 +74,19 @@ func (l *nodeRun) applySettings(now map[string][]string) {
 	l.settings = now
 }
 
-const rateWindow = 3 * time.Second // for computing a rate
-
-// isFull reports whether hosts wait for a slot. The limit is approximate: some slots are empty for a moment.
-func (l *nodeRun) isFull() bool {
-	c := l.crawl.Load()
-	counts := c.Frontier.Counts()
-	return counts.Active*10 >= c.Job.HostsAtOnce()*7 && counts.Waiting > 0
+// currentReport returns the node's report on the crawl; nil before it crawls.
+func (l *nodeRun) currentReport() *stats.Report {
+	if c := l.crawl.Load(); c != nil {
+		return c.CurrentReport()
+	}
+	return nil
 }
 
-func (l *nodeRun) measureRate(ctx context.Context) {
-	c := l.crawl.Load()
-	was, at := c.Stats.Pages(), time.Now()
-	for range wait.Every(ctx, rateWindow) {
-		is, now := c.Stats.Pages(), time.Now()
-		l.mu.Lock()
-		l.rate = float64(is-was) / now.Sub(at).Seconds()
-		if l.samples++; l.isFull() {
-			l.fullSamples++
-		}
-		l.mu.Unlock()
-		was, at = is, now
+// saveReport writes the report of all nodes to the folder.
+func (l *nodeRun) saveReport(all *stats.Report) {
+	all.Crawl = l.job.Name
+	if err := node.SaveResults(l.disk, l.job.Dir, all); err != nil {
+		l.warn(err)
 	}
 }
 
@@ -105,58 +99,7 @@ func (l *nodeRun) figures() meshnode.Figures {
 	}
 	totals, counts := c.Stats.Totals(), c.Frontier.Counts()
 	links, _ := c.Engine.Links.Outbox()
-	l.mu.Lock()
-	rate := l.rate
-	l.mu.Unlock()
-	return meshnode.Figures{Work: control.Work{Pages: totals.Pages, Refetched: l.Refetched(), Rate: rate,
+	return meshnode.Figures{Work: control.Work{Pages: totals.Pages, Refetched: l.Refetched(), Rate: l.meter.rate(),
 		Hosts: counts.Active + counts.Waiting + counts.Backing, Waiting: counts.URLs, Known: c.URLsKnown(), Outbox: links,
 		InFlight: counts.Active}, Bytes: totals.Bytes, Peers: peers, Condition: c.Condition(time.Now())}
-}
-
-// A workSample is the engine's completed and pending work at one time.
-type workSample struct {
-	asked   int64 // URLs and robots.txt
-	waiting int
-	when    time.Time
-}
-
-// maxSpareFactor limits the ratio of a node's estimated capacity to its current rate.
-const maxSpareFactor = 16
-
-// capacity estimates how many pages per second this node could fetch, from its current rate and its share of free
-// slots. While it has nothing to do, the last estimate remains.
-func (l *nodeRun) capacity(rate float64, active int, busy bool) float64 {
-	places := float64(l.crawl.Load().Job.HostsAtOnce())
-	if rate > 0 && !busy {
-		rate *= min(max(places/float64(max(active, 1)), 1), maxSpareFactor)
-	}
-	switch {
-	case rate > 0:
-		l.lastCapacity = rate
-	case l.lastCapacity == 0: // no rate measured yet
-		l.lastCapacity = places / 4
-	}
-	return l.lastCapacity
-}
-
-// load returns the engine's work since the last call. It counts as busy if most of the time all host slots were in use
-// and other hosts waited.
-func (l *nodeRun) load() mesh.Load {
-	c := l.crawl.Load()
-	counts := c.Frontier.Counts()
-	totals := c.Stats.Totals()
-	now := workSample{totals.Pages + totals.Robots, counts.URLs, time.Now()}
-	was := l.last
-	l.last = now
-	l.mu.Lock()
-	load := mesh.Load{Waiting: int64(now.waiting), Busy: 2*l.fullSamples > l.samples}
-	l.samples, l.fullSamples = 0, 0
-	l.mu.Unlock()
-	fetched, d := int64(0), now.when.Sub(was.when).Seconds()
-	if !was.when.IsZero() && d > 0 {
-		fetched = now.asked - was.asked
-		load.Arriving = max(float64(fetched+int64(now.waiting-was.waiting))/d, 0)
-	}
-	load.Rate = l.capacity(float64(fetched)/max(d, 1), counts.Active, load.Busy)
-	return load
 }

@@ -1,6 +1,7 @@
 package meshnodes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"kumo/internal/app/meshnode"
 	"kumo/internal/app/node"
 	"kumo/internal/app/session"
+	"kumo/internal/app/setting"
 	"kumo/internal/base/item"
 	"kumo/internal/base/settings"
 	"kumo/internal/base/stats"
@@ -22,7 +24,6 @@ import (
 	"kumo/internal/cluster/member/mesh"
 	"kumo/internal/cluster/overlay"
 	"kumo/internal/cluster/strategy"
-	"kumo/internal/content/policy"
 	"kumo/internal/engine/crawl"
 	"kumo/internal/engine/exchange"
 	"kumo/internal/state/entry"
@@ -49,6 +50,10 @@ func (n *Node) Run(ctx context.Context) (report *stats.Report, err error) {
 			AbsentWait: n.Absent,
 			CheckEvery: n.Check,
 			LostAfter:  n.LostAfter,
+			Terms:      n.Terms,
+			Balance:    mesh.BalanceConfig{Area: n.WorkArea},
+
+			ShareCookies: n.ShareCookies,
 		},
 		Places:        l.places(),
 		Known:         known,
@@ -61,10 +66,12 @@ func (n *Node) Run(ctx context.Context) (report *stats.Report, err error) {
 		History:       remembered,
 		Read:          l.readLinks,
 		Slice:         l.slice,
-		Blocked:       l.blocked,
-		Load:          l.load,
+		Query:         l.query,
+		Load:          l.meter.last,
 		Figures:       l.figures,
-		Limit:         job.LimitOf,
+		Report:        l.currentReport,
+		SaveReport:    l.saveReport,
+		Limits:        setting.LimitsOf,
 		ApplySettings: l.applySettings,
 		Version:       job.Version,
 		Address:       n.Address,
@@ -146,18 +153,13 @@ type hostSlices struct{ *item.Slices }
 
 type nodeRun struct {
 	*Node
-	mesh  *meshnode.Node
-	warcs string // the folder of WARC files
-	// These belong to the loop of mesh.
-	last         workSample
-	lastCapacity float64 // pages per second
-	slices       atomic.Pointer[hostSlices]
+	mesh   *meshnode.Node
+	warcs  string // the folder of WARC files
+	slices atomic.Pointer[hostSlices]
+	meter  loadMeter
 
 	mu       sync.Mutex          // guards below
 	settings map[string][]string // in effect
-	rate     float64             // recent pages per second
-	// Samples since the last call of load, and those among them with all slots in use.
-	samples, fullSamples int
 }
 
 func (l *nodeRun) run(ctx context.Context, others bool) (report *stats.Report, err error) {
@@ -215,7 +217,7 @@ func (l *nodeRun) apply(j *job.Job, r desired.Record) error {
 			return err
 		}
 	}
-	return job.CheckMeshOrder(j.Order)
+	return cmp.Or(j.CheckMesh(), job.CheckMeshSinks(r.Settings[job.SinkKey]))
 }
 
 // awaitStart waits until the crawl is running or paused, with settings that this node can apply.
@@ -261,7 +263,7 @@ func (l *nodeRun) work(ctx context.Context, over <-chan error) (report *stats.Re
 	crawling, stop := context.WithCancel(ctx)
 	crawl := l.crawl.Load()
 	var beside sync.WaitGroup
-	beside.Go(func() { l.measureRate(crawling) })
+	beside.Go(func() { l.measureLoad(crawling) })
 	defer beside.Wait()
 	defer stop()
 	failed := make(chan error, 1)
@@ -296,9 +298,10 @@ func (l *nodeRun) work(ctx context.Context, over <-chan error) (report *stats.Re
 // ended converts the error of a mesh node to that common to all strategies.
 func (l *nodeRun) ended(err error) error {
 	switch {
-	case errors.Is(err, meshnode.ErrStopped) && errors.Is(err, policy.ErrLimit):
-		return fmt.Errorf("%w: %w", node.ErrStopped, policy.ErrLimit)
 	case errors.Is(err, meshnode.ErrStopped):
+		if limit, is := errors.AsType[*desired.LimitError](err); is {
+			return fmt.Errorf("%w: %w", node.ErrStopped, limit)
+		}
 		return node.ErrStopped
 	case errors.Is(err, meshnode.ErrLeft):
 		return node.ErrLeft

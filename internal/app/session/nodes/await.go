@@ -29,28 +29,46 @@ func (m *membership) awaitSettings(ctx context.Context) error {
 }
 
 // awaitStart waits until a stopped or finished crawl is started again, so that all nodes join at the same time. A node
-// that joined earlier would declare absent nodes dead.
+// that joined earlier would declare absent nodes dead. If this node has records of a finished crawl that were not sent,
+// it waits no longer than until they are, or cannot be sent for some time.
 func (m *membership) awaitStart(ctx context.Context) (desired.Record, error) {
-	return m.await(ctx, func(r *desired.Record) bool { return r.State != desired.Stopping && r.State != desired.Done })
+	return m.await(ctx, func(r *desired.Record) bool {
+		return r.State != desired.Stopping && r.State != desired.Done || m.sendsRest(r) && m.sinks.sender.CaughtUp()
+	})
+}
+
+// sendsRest reports whether the crawl is done, and this node is only needed for records that were not sent.
+func (m *membership) sendsRest(r *desired.Record) bool {
+	return r.State == desired.Done && m.sinks.behind
 }
 
 const statePollInterval = time.Second // between two reads of the record
 
-// await waits until is returns true for the crawl's record, or the nodes are told to end. The other nodes see that this
-// one is waiting.
+// await waits until is returns true for the crawl's record, or the nodes are told to end. While the servers do not
+// answer, the last record applies. The other nodes see that this one is waiting.
 func (m *membership) await(ctx context.Context, is func(*desired.Record) bool) (desired.Record, error) {
-	var was desired.State
+	var r desired.Record
+	var was desired.State // of r; "": none was read
 	changed, stop := m.changes(ctx)
 	defer stop()
+	defer m.n.waiting.Stop()
 	for {
-		r, _, err := (node.Control{Registry: m.bus}).Record(ctx)
+		now, _, err := (node.Control{Registry: m.bus}).Record(ctx)
+		if err == nil {
+			m.n.waiting.Beat()
+			r = now
+		}
 		switch {
-		case err == nil && is(&r) || err != nil && !errors.Is(err, bus.ErrUnavailable):
+		case err != nil && !errors.Is(err, bus.ErrUnavailable):
 			return r, err
+		case (err == nil || was != "") && is(&r):
+			return r, nil
 		case m.n.leaving.Load():
 			return r, context.Canceled
 		case err == nil && r.State == desired.Stopping && was != "" && was != r.State:
 			return r, node.ErrStopped
+		case was == "" && m.sendsRest(&r):
+			m.n.Log.Info("the crawl is done: this node sends the rest of its records to the sinks, and then ends")
 		case was == "":
 			m.n.Log.Info("waiting for the crawl to be started", "state", r.State)
 		}

@@ -14,7 +14,6 @@ import (
 	"kumo/internal/base/advice"
 	"kumo/internal/base/wait"
 	"kumo/internal/cluster/bus"
-	"kumo/internal/cluster/strategy"
 )
 
 // openUploader creates the uploader of this node's record files, if they have a storage location. If that fails, a new
@@ -201,6 +200,10 @@ func (n *Node) uploadEarlier(ctx context.Context, dir string) (err error) {
 	if err != nil || id == "" {
 		return err
 	}
+	if err := n.CompleteFiles(dir); err != nil { // the closed files are valid nevertheless
+		n.Log.Warn("cannot complete the files of an earlier node in this folder: its last records are not uploaded",
+			"folder", dir, "why", err)
+	}
 	j := *n.job
 	j.Dir = dir
 	c, err := n.NewUploader(ctx, &j, id)
@@ -220,13 +223,4 @@ func (n *Node) uploadEarlier(ctx context.Context, dir string) (err error) {
 		return fmt.Errorf("record that the upload is complete: %w", err)
 	}
 	return nil
-}
-
-// deletePlace deletes the registry's entry on the storage location of a node that is gone for good.
-func deletePlace(ctx context.Context, b bus.Bus, n strategy.Node) error {
-	e, err := b.Get(ctx, node.PlaceKey(n))
-	if err != nil || e.Value == nil {
-		return err
-	}
-	return b.Delete(ctx, node.PlaceKey(n), e.Revision)
 }

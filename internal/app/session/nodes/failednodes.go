@@ -7,8 +7,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"kumo/internal/app/job"
+	"kumo/internal/app/node"
+	"kumo/internal/app/session"
+	"kumo/internal/base/stats"
 	"kumo/internal/base/vfs"
 	"kumo/internal/cluster/bus"
 	"kumo/internal/cluster/member"
@@ -31,6 +35,7 @@ type failedNodes struct {
 	dir    string
 	bus    bus.Bus
 	job    *job.Job
+	sender session.Sender // of this node; nil: the crawl has no sinks
 	places failedPlaces
 }
 
@@ -41,6 +46,7 @@ type failedState struct {
 	holding       *transfer.Holding
 	hasCheckpoint bool                    // it is based on a checkpoint
 	uploaded      func([]store.Mark) bool // reports whether records are uploaded; nil: not checked
+	sent          func([]store.Mark) bool // reports whether the sinks have records; nil: there are none
 	lost          *recovery.LostRecords   // nil: not checked
 	close         func() error
 }
@@ -72,6 +78,9 @@ func (s *failedNodes) Recover(ctx context.Context, dead strategy.Node) (_ driver
 	if err := os.RemoveAll(e.dir); err != nil {
 		return nil, err
 	}
+	if e.sent, err = s.sentBefore(ctx, dead); err != nil {
+		return nil, err
+	}
 	unread, err := s.findPlace(ctx, e, dead)
 	if err != nil {
 		return nil, err
@@ -95,13 +104,33 @@ func (s *failedNodes) Recover(ctx context.Context, dead strategy.Node) (_ driver
 		return nil, err
 	}
 	s.places.add(ctx, dead, e.lost)
+	s.recordPages(ctx, dead, e.state.Stats)
 	return e, nil
+}
+
+// recordPages records the page count of a dead node: its last report may be some seconds older than its journal.
+func (s *failedNodes) recordPages(ctx context.Context, dead strategy.Node, counts *stats.Counter) {
+	totals := node.Totals{Registry: s.bus}
+	_, err := totals.AddDeparted(ctx, node.Pages{dead: counts.Pages()})
+	_, failed := totals.AddDepartedBytes(ctx, node.Pages{dead: counts.Totals().Bytes})
+	err = errors.Join(err, failed, node.Control{Registry: s.bus}.SetFinalPages(ctx, dead, counts.NewPages()))
+	r := stats.Report{Stopped: time.Now()}
+	r.Started = r.Stopped // the time of its run is not known
+	r.Fill(counts.DurableSnapshot(), counts.Pages(), counts.Totals().Bytes)
+	r.WithoutState()
+	err = errors.Join(err, node.Control{Registry: s.bus}.PutResults(ctx, dead, r))
+	if err != nil && ctx.Err() == nil {
+		s.places.Log.Debug("cannot record the page count of a dead node", "node", dead, "err", err)
+	}
 }
 
 // recover rebuilds the dead node's state from its copied checkpoint, if there is one, and the log.
 func (s *failedNodes) recover(ctx context.Context, log *replicatedLog, e *failedState) error {
-	if e.uploaded != nil {
-		e.lost = &recovery.LostRecords{Disk: s.disk, File: filepath.Join(e.dir, "again"), Safe: e.uploaded}
+	if e.uploaded != nil || e.sent != nil {
+		isSafe := func(grown []store.Mark) bool {
+			return (e.uploaded == nil || e.uploaded(grown)) && (e.sent == nil || e.sent(grown))
+		}
+		e.lost = &recovery.LostRecords{Disk: s.disk, File: filepath.Join(e.dir, "again"), Safe: isSafe}
 	}
 	views, err := s.views(e)
 	if err != nil {
@@ -147,7 +176,8 @@ func (s *failedNodes) DeleteLog(ctx context.Context, dead strategy.Node) error {
 	if err := s.places.dropState(ctx, dead); err != nil {
 		return err
 	}
-	return deletePlace(ctx, s.bus, dead) // last, because it has the location
+	return errors.Join(deleteKey(ctx, s.bus, node.SentKey(dead)),
+		deleteKey(ctx, s.bus, node.PlaceKey(dead))) // last, because it has the location
 }
 
 func (e *failedState) Received() []member.Transfer  { return e.state.Arrived() }

@@ -2,36 +2,15 @@ package nodes
 
 import (
 	"context"
-	"sync"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"kumo/internal/app/node"
+	"kumo/internal/base/stats"
 	"kumo/internal/cluster/bus"
 	"kumo/internal/cluster/strategy"
 )
-
-// A pace is the rate of fetched pages per second.
-type pace struct {
-	mu    sync.Mutex // guards below
-	pages int64
-	when  time.Time
-	rate  float64
-}
-
-// at returns the rate, given the number of pages fetched until now.
-func (p *pace) at(now time.Time, pages int64) float64 {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch d := now.Sub(p.when); {
-	case p.when.IsZero():
-		p.pages, p.when = pages, now
-	case d >= rateWindow:
-		p.rate = float64(pages-p.pages) / d.Seconds()
-		p.pages, p.when = pages, now
-	}
-	return p.rate
-}
 
 // figures returns the work that the node reports.
 func (m *membership) figures() node.Figures {
@@ -41,22 +20,50 @@ func (m *membership) figures() node.Figures {
 	f := node.Figures{Pages: pages, Hosts: counts.Active + counts.Waiting + counts.Backing, Waiting: counts.URLs,
 		Known: c.URLsKnown(), Outbox: outbox, InFlight: counts.Active, Lag: m.journal.Lag(), MessageBytes: m.bus.sent.Load(),
 		ShippedBytes: m.bus.logged.Load(), RegistryBytes: m.bus.put.Load(), Moved: m.moved.Load()}
+	f.Limit, f.Run = m.share.report(), m.counter.runTime()
+	if m.counter.currentLimits().Bytes > 0 {
+		f.Bytes = c.Stats.Totals().Bytes
+	}
 	now := time.Now()
-	f.Rate = m.pace.at(now, pages)
+	f.Rate, f.ByteRate = m.pageRate.At(now, pages), m.byteRate.At(now, c.Stats.Totals().Bytes)
+	f.Duplicates = m.engine.Endpoint.Duplicates()
 	f.Condition, f.Busy = c.Condition(now), m.busy(f.InFlight)
 	if a := c.Job.Upload; a != nil {
 		u := a.Status()
 		f.Uploads = &u
 	}
+	if sinks := c.Job.Sinks; sinks != nil {
+		f.Sinks = sinks()
+		for i := range f.Sinks { // the report is in the registry
+			f.Sinks[i].Why = strings.ToValidUTF8(f.Sinks[i].Why[:min(len(f.Sinks[i].Why), maxReason)], "")
+		}
+	}
 	return f
+}
+
+const maxReason = 300 // bytes
+
+// Placement returns how the node's hosts were assigned; nil while it takes no part in a crawl.
+func (n *Node) Placement() *stats.Placement {
+	if m := n.current.Load(); m != nil {
+		return m.placement()
+	}
+	return nil
+}
+
+func (m *membership) placement() *stats.Placement {
+	p := &stats.Placement{Duplicates: m.engine.Endpoint.Duplicates()}
+	if f := m.node.Facts(); f != nil {
+		p.HostRequests, p.ConnectTimeout = f.Requests, f.TimeoutMS/1000
+		p.MinConnectTimeout, p.MaxConnectTimeout = f.LeastMS/1000, f.MostMS/1000
+	}
+	return p
 }
 
 // busy returns the share of the node's host slots in use.
 func (m *membership) busy(inFlight int) float64 {
 	return float64(inFlight) / float64(max(m.crawl.Job.Frontier.Hosts, 1))
 }
-
-const rateWindow = 3 * time.Second // for computing a rate
 
 // A meter counts the bytes that a node passes to its bus: the network cost of the crawl, without the overhead of the
 // bus.

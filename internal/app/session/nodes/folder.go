@@ -3,6 +3,7 @@ package nodes
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 
 	"kumo/internal/app/folder"
 	"kumo/internal/app/node"
+	"kumo/internal/base/stats"
 	"kumo/internal/content/policy"
 )
 
@@ -88,6 +90,33 @@ func (n *Node) moveAside(ctx context.Context) (err error) {
 		return err
 	}
 	return f.MoveAside(lostFolder(id.Incarnation))
+}
+
+// logRestart logs why this node joins as another one. A node that left, and has started again, was not declared dead.
+func (n *Node) logRestart(why error) {
+	last, err := folder.ReadReport(n.job.Dir)
+	if err == nil && last != nil && last.Ended == node.EndReason(node.ErrLeft) {
+		n.Log.Info("this node left the crawl earlier: it joins again as a new node, and its earlier records are in " +
+			"the folder lost below its own")
+		n.warnUnsent(last.Sinks)
+		return
+	}
+	n.Log.Warn("this node restarts as another one", "why", why)
+}
+
+// warnUnsent logs which records of a node that left were not sent. The others do not have their pages fetched again, as
+// those of a dead node.
+func (n *Node) warnUnsent(sinks []stats.Sink) {
+	id, err := node.OpenIdentity(n.disk, filepath.Join(n.job.Dir, "state", folder.NodeFile), n.Name)
+	if err != nil {
+		return // moveAside returns the error
+	}
+	for i := range sinks {
+		if s := &sinks[i]; s.Waiting > 0 {
+			n.Log.Warn("the sink lacks records from before this node left", "sink", s.Sink, "records", s.Waiting, "do",
+				fmt.Sprintf("kumo export --to %s %s", s.Sink, filepath.Join(n.job.Dir, lostFolder(id.Incarnation))))
+		}
+	}
 }
 
 // lostFolder returns the subfolder for the files of a node that lost its place.

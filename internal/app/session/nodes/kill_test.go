@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -134,6 +135,8 @@ func (b *deadBus) Get(context.Context, string) (bus.Entry, error) {
 	return bus.Entry{Value: []byte("place"), Revision: 1}, nil
 }
 
+func (b *deadBus) Put(context.Context, string, []byte, uint64) (uint64, error) { return 2, nil }
+
 func (b *deadBus) Append(_ context.Context, _ string, data []byte, after uint64) (uint64, error) {
 	b.seals = append(b.seals, deed{data: bytes.Clone(data), number: after + 1})
 	return after + 1, nil
@@ -205,6 +208,7 @@ func (r *remains) take(d *deed) {
 // folder returns the recovering node's failedNodes: with the whole log and no checkpoint, or with the actual ones.
 func (r *remains) folder(whole bool) *failedNodes {
 	b, n := &deadBus{all: r.log, cut: r.cut}, &Node{Config: r.cfg}
+	n.Log = slog.New(slog.DiscardHandler)
 	if whole {
 		b.cut, n.CopyState = 0, nil
 	}

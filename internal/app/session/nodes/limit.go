@@ -2,13 +2,16 @@ package nodes
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"kumo/internal/app/node"
 	"kumo/internal/base/wait"
+	"kumo/internal/cluster/budget"
 	"kumo/internal/cluster/bus"
+	"kumo/internal/cluster/desired"
 	"kumo/internal/cluster/member/quorum"
 	"kumo/internal/cluster/strategy"
 )
@@ -18,17 +21,20 @@ import (
 const maxCounters = 3
 
 // A counter sums up the pages of all nodes, from their leases. It saves the counts of departed nodes in the registry's
-// totals, and stops the crawl at its page limit. The first members of the table run it. Leases are a few seconds old,
-// so the crawl exceeds the limit accordingly.
+// totals, divides the page limit among the nodes, and stops the crawl at its limits. The first members of the table run
+// it.
 type counter struct {
 	m        *membership
-	limit    atomic.Int64  // 0: none
-	kick     chan struct{} // signals a new table: leases of departed nodes are deleted soon after
-	last     node.Pages    // counts of the last leases; nil: none yet
+	kick     chan struct{} // signals new limits, or a new table: leases of departed nodes are deleted soon after
+	divider  *pageDivider  // this and the next fields belong to run
+	last     latest        // counts of the last leases
 	listener listener
 
-	mu           sync.Mutex                 // guards below
+	mu           sync.Mutex // guards below
+	limits       desired.Limits
+	run          runTime
 	memberSet    map[strategy.Node]struct{} // members
+	departing    []strategy.Node            // nodes whose hosts are being transferred
 	order        []strategy.Node            // the first maxCounters members in the table
 	place        int                        // this node's index in the table; -1: none
 	settledSince time.Time                  // time since when no host is moving; zero: some are
@@ -37,11 +43,78 @@ type counter struct {
 // start starts counting until ctx ends; then the channel is closed.
 func (c *counter) start(ctx context.Context) <-chan struct{} {
 	ended := make(chan struct{})
-	var both sync.WaitGroup
-	both.Go(func() { c.watch(ctx) })
-	both.Go(func() { c.run(ctx) })
-	go func() { both.Wait(); close(ended) }()
+	var all sync.WaitGroup
+	all.Go(func() { c.watch(ctx) })
+	all.Go(func() { c.m.share.watch(ctx) })
+	all.Go(func() { c.m.shareResults(ctx) })
+	all.Go(func() { c.countPeriodically(ctx) })
+	go func() { all.Wait(); close(ended) }()
 	return ended
+}
+
+// latest has the last reported counts of nodes; its maps are nil if there are none yet.
+type latest struct{ pages, bytes node.Pages }
+
+// gone returns the counts of the nodes whose leases are deleted, or may be deleted next time.
+func gone(last, now node.Pages, stays map[strategy.Node]struct{}) node.Pages {
+	gone := node.Pages{}
+	for n, count := range last {
+		if _, there := now[n]; !there && count > 0 {
+			gone[n] = count
+		}
+	}
+	for n, count := range now {
+		if _, stay := stays[n]; !stay && count > 0 {
+			gone[n] = count
+		}
+	}
+	return gone
+}
+
+func (c *counter) setLimits(limits desired.Limits) {
+	c.mu.Lock()
+	c.limits = limits
+	c.mu.Unlock()
+	c.m.share.setLimit(limits.Pages)
+	wait.Wake(c.kick)
+}
+
+func (c *counter) currentLimits() desired.Limits {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.limits
+}
+
+// A runTime measures the time since the start of the crawl with this node's clock, from when the node began to run. A
+// node that begins later adopts the time that others have measured, so that clocks need not agree.
+type runTime struct {
+	started time.Time // by the clock of the start's author: identifies the start
+	began   time.Time
+}
+
+func (r *runTime) adopt(other *node.Run, now time.Time) {
+	if other == nil || !other.Started.Equal(r.started) {
+		return
+	}
+	if began := now.Add(-time.Duration(other.Seconds * float64(time.Second))); began.Before(r.began) {
+		r.began = began
+	}
+}
+
+func (c *counter) beginRun(started time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.run = runTime{started, time.Now()}
+}
+
+// runTime returns the time since the start; nil without a limit.
+func (c *counter) runTime() *node.Run {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.limits.Time <= 0 {
+		return nil
+	}
+	return &node.Run{Started: c.run.started, Seconds: time.Since(c.run.began).Seconds()}
 }
 
 func (c *counter) watch(ctx context.Context) {
@@ -68,7 +141,7 @@ func (c *counter) setTable(t *quorum.Table) {
 	} else if c.settledSince.IsZero() {
 		c.settledSince = time.Now()
 	}
-	c.order = nil
+	c.order, c.departing = nil, slices.Concat(t.Leaving, t.Failed)
 	for i, m := range t.Members {
 		if i < maxCounters {
 			c.order = append(c.order, m.Node)
@@ -80,6 +153,26 @@ func (c *counter) setTable(t *quorum.Table) {
 	}
 }
 
+// isPresent reports whether a node takes part, or its hosts are being transferred.
+func (c *counter) isPresent(n strategy.Node) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, is := c.memberSet[n]
+	return is || slices.Contains(c.departing, n)
+}
+
+// allReport reports whether nodes contains all members.
+func (c *counter) allReport(nodes map[strategy.Node]budget.Node) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for n := range c.memberSet {
+		if _, reports := nodes[n]; !reports {
+			return false
+		}
+	}
+	return true
+}
+
 func (c *counter) members() (stays map[strategy.Node]struct{}, place int, whole bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -89,54 +182,53 @@ func (c *counter) members() (stays map[strategy.Node]struct{}, place int, whole 
 // quietBeats is the number of beats in a settled epoch after which no lease is from an earlier one.
 const quietBeats = 3
 
-func (c *counter) run(ctx context.Context) {
-	tick := time.NewTicker(c.m.n.Timing.Beat)
+// limitChecks is the number of counts per beat while there are limits, because nodes wait for their shares.
+const limitChecks = 2
+
+func (c *counter) countPeriodically(ctx context.Context) {
+	tick := time.NewTicker(c.m.n.Timing.Beat / limitChecks)
 	defer tick.Stop()
-	for {
+	for i := 1; ; i++ {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+			if c.currentLimits() == (desired.Limits{}) && i%limitChecks != 0 {
+				continue
+			}
 		case <-c.kick:
 		}
 		stays, place, _ := c.members()
 		if place < 0 || place >= maxCounters {
-			c.last, c.listener = nil, listener{}
+			c.last, c.listener, c.divider = latest{}, listener{}, newPageDivider()
 			continue
 		}
-		if err := c.count(ctx, stays, place == 0); err != nil && ctx.Err() == nil {
+		if err := c.count(ctx, stays, place == 0); err != nil && ctx.Err() == nil && !errors.Is(err, bus.ErrStale) {
 			c.m.n.Log.Debug("cannot count the pages of all nodes", "err", err)
 		}
 	}
 }
 
-// count sums up the pages. The first member saves the counts of departed nodes, and stops the crawl at its limit.
+// count sums up the pages. The first member saves the counts of departed nodes, and stops the crawl at its limits.
 func (c *counter) count(ctx context.Context, stays map[strategy.Node]struct{}, first bool) error {
 	leases, err := node.Control{Registry: c.m.bus}.Leases(ctx)
 	if err != nil {
 		return err
 	}
 	c.recordEvents(ctx, leases)
-	now, known, alive := node.Pages{}, 0, 0
+	nodes, complete := c.divider.observe(leases, time.Now(), c.m.n.Timing.Beat)
+	now, known, alive := latest{node.Pages{}, node.Pages{}}, 0, 0
 	for n, lease := range leases {
 		r, err := node.ParseReport(lease.Report)
 		if err != nil {
 			continue
 		}
-		now[n] = r.Pages
+		now.pages[n], now.bytes[n] = r.Pages, r.Bytes
+		c.mu.Lock()
+		c.run.adopt(r.Run, time.Now())
+		c.mu.Unlock()
 		if _, stay := stays[n]; stay && !lease.Revoked {
 			known, alive = known+r.Known, alive+1
-		}
-	}
-	gone := node.Pages{}
-	for n, pages := range c.last {
-		if _, there := now[n]; !there {
-			gone[n] = pages
-		}
-	}
-	for n, pages := range now {
-		if _, stay := stays[n]; !stay && pages > 0 { // its lease may be gone next time
-			gone[n] = pages
 		}
 	}
 	if !first {
@@ -144,9 +236,17 @@ func (c *counter) count(ctx context.Context, stays map[strategy.Node]struct{}, f
 		return nil
 	}
 	totals := node.Totals{Registry: c.m.bus}
-	before, err := totals.AddDeparted(ctx, gone)
+	departed, err := totals.AddDeparted(ctx, gone(c.last.pages, now.pages, stays))
 	if err != nil {
 		return err // c.last is unchanged, so the next call saves them
+	}
+	limits, bytes := c.currentLimits(), int64(0)
+	if limits.Bytes > 0 {
+		departed, err := totals.AddDepartedBytes(ctx, gone(c.last.bytes, now.bytes, stays))
+		if err != nil {
+			return err
+		}
+		bytes = departed.SumWith(now.bytes)
 	}
 	c.last = now
 	// The members must not have changed since the leases were read.
@@ -155,10 +255,53 @@ func (c *counter) count(ctx context.Context, stays map[strategy.Node]struct{}, f
 			return err
 		}
 	}
-	sum, limit := before.SumWith(now), c.limit.Load()
-	if limit <= 0 || sum < limit {
-		return nil
+	for n := range now.pages {
+		if !leases[n].Revoked {
+			delete(departed, n)
+		}
 	}
-	c.m.n.Log.Info("the crawl has reached its page limit", "pages", sum, "limit", limit)
-	return node.Control{Registry: c.m.bus}.StopAtLimit(ctx)
+	pages, err := c.divide(ctx, limits.Pages, nodes, complete, departed)
+	if err != nil {
+		return err
+	}
+	ran := time.Duration(0)
+	if r := c.runTime(); r != nil {
+		ran = time.Duration(r.Seconds * float64(time.Second))
+	}
+	if why := limits.Reached(pages, bytes, ran); why != "" {
+		c.m.n.Log.Info("the crawl has reached its --"+why, "pages", pages, "bytes", bytes, "time", ran.Round(time.Second))
+		return node.Control{Registry: c.m.bus}.StopAtLimit(ctx, why)
+	}
+	return nil
+}
+
+// divide divides the page limit, and returns the number of pages that count against it. departed has the pages of
+// departed nodes. Recrawls of nodes that departed before the limit was set count, too: only the sum is recorded.
+func (c *counter) divide(ctx context.Context, limit int64, nodes map[strategy.Node]budget.Node, complete bool,
+	departed node.Pages) (pages int64, err error) {
+	control := node.Control{Registry: c.m.bus}
+	was, rev, err := control.Budget(ctx)
+	if err != nil || was == nil && limit <= 0 {
+		return 0, err
+	}
+	if limit <= 0 {
+		return 0, control.PutBudget(ctx, nil, rev)
+	}
+	if was == nil && !c.allReport(nodes) {
+		return 0, nil // the pages of a member without a lease would never count if it departs
+	}
+	b := budget.New(departed.SumWith(nil), nodes)
+	if was != nil {
+		b = was.Clone()
+	}
+	isPresent := func(n strategy.Node) bool {
+		_, holdsLease := nodes[n]
+		return holdsLease || c.isPresent(n)
+	}
+	if c.divider.divide(b, limit, nodes, complete, isPresent, time.Now(), c.m.n.Timing.Beat) {
+		if err := control.PutBudget(ctx, b, rev); err != nil {
+			return 0, err
+		}
+	}
+	return b.Used(), nil
 }

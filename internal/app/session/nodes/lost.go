@@ -90,8 +90,8 @@ func warcsUploaded(there *away.Manifest, grown []store.Mark) bool {
 
 // pagesUploaded reports the same for pages.jsonl, in a crawl without WARC files.
 func pagesUploaded(there *away.Manifest, grown []store.Mark) bool {
-	length, grew := store.FindMark(grown, "pages.jsonl")
-	return !grew || there.Length("pages.jsonl") >= length
+	length, grew := store.FindMark(grown, pagesName)
+	return !grew || there.Length(pagesName) >= length
 }
 
 // read reads the manifest of a dead node's storage location. If that fails, the location counts as empty, and all pages
@@ -157,7 +157,8 @@ func (p failedPlaces) add(ctx context.Context, dead strategy.Node, lost *recover
 	}
 	n := lost.Pages()
 	p.dead.addRefetched(dead, n)
-	p.Log.Info("the uploaded pages of a dead node are kept; the rest is fetched again", "node", dead,
+	p.Log.Info("pages of a dead node are kept if their records are uploaded, and in the sinks; the rest is fetched "+
+		"again", "node", dead,
 		"pages_fetched_again", n)
 	if n == 0 {
 		return

@@ -11,7 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"kumo/internal/app/folder"
 	"kumo/internal/app/job"
+	"kumo/internal/app/node"
 	"kumo/internal/app/session"
 	"kumo/internal/archive/away"
 	"kumo/internal/base/item"
@@ -117,5 +119,33 @@ func TestANodeThatEndsSaysWhatWaits(t *testing.T) {
 	n.warnPending()
 	if text := said.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, lostFolder("waits")) {
 		t.Errorf("it says %q", text)
+	}
+}
+
+// A node that starts after it left logs which records its sinks lack, and the command that sends them.
+func TestRestartAfterLeavingWithUnsentRecords(t *testing.T) {
+	var said strings.Builder
+	dir := t.TempDir()
+	n := &Node{job: &job.Job{Dir: dir}, disk: vfs.OS, Config: Config{Name: "a",
+		Log: slog.New(slog.NewTextHandler(&said, nil))}}
+	f, err := folder.Open(t.Context(), vfs.OS, dir, folder.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := node.OpenIdentity(vfs.OS, f.Path("state", folder.NodeFile), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.WriteReport(&stats.Report{Ended: node.EndReason(node.ErrLeft),
+		Sinks: []stats.Sink{{Sink: "kafka://k/t", Waiting: 3}, {Sink: "hbase://h/t"}}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	n.logRestart(node.ErrLost)
+	want := "records=3 do=\"kumo export --to kafka://k/t " + filepath.Join(dir, lostFolder(id.Incarnation))
+	if text := said.String(); !strings.Contains(text, want) || strings.Contains(text, "hbase") {
+		t.Errorf("%s\nwant %s", text, want)
 	}
 }

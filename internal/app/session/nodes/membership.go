@@ -30,28 +30,33 @@ type membership struct {
 	folder  *folder.Folder
 	crawl   *session.Session // nil until it is open; then it owns the folder
 	upload  memberUpload
+	sinks   memberSinks
 	journal *stream.Journal
 	router  *node.Router
 	node    *node.Node
 	engine  *engine
 	counter *counter
+	share   *pageShare
 	waiter  waiter
 	gauge   gauge
+	release func() // ends the renewal of the lease while the node does not run
 
 	dropped   bool                // the log was deleted
 	wasMember bool                // an earlier process was a member, or about to be one
 	joined    atomic.Bool         // this process is a member, or about to be one
 	moved     atomic.Int64        // hosts received from other nodes
 	settings  map[string][]string // the settings of the crawl's record in effect
-	pace      pace
+	pageRate  node.Rate
+	byteRate  node.Rate
 }
 
 // open creates the node that the folder belongs to, or a new one. It returns node.ErrLost if other nodes have taken
 // over its data.
 func (n *Node) open(ctx context.Context) (_ *membership, err error) {
 	j := *n.job
-	m := &membership{n: n, job: &j, router: node.NewRouter(), engine: new(engine)}
-	m.counter, m.waiter = &counter{m: m, place: -1, kick: make(chan struct{}, 1)}, waiter{m: m}
+	m := &membership{n: n, job: &j, router: node.NewRouter(), engine: new(engine), release: func() {}}
+	m.counter = &counter{m: m, place: -1, divider: newPageDivider(), kick: make(chan struct{}, 1)}
+	m.share, m.waiter = &pageShare{m: m}, waiter{m: m}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, m.close())
@@ -60,14 +65,15 @@ func (n *Node) open(ctx context.Context) (_ *membership, err error) {
 	if err := m.openFolder(ctx); err != nil {
 		return nil, err
 	}
-	if err := m.openUploader(ctx); err != nil {
-		return nil, err
-	}
 	joined, err := n.cluster.Join(m.id.Node())
 	if err != nil {
 		return nil, err
 	}
 	m.bus = &meter{Bus: joined}
+	m.release = m.holdLease(ctx)
+	if err := m.openUploader(ctx); err != nil {
+		return nil, err
+	}
 	if err := m.awaitSettings(ctx); err != nil {
 		return nil, err
 	}
@@ -79,6 +85,8 @@ func (n *Node) open(ctx context.Context) (_ *membership, err error) {
 	if err != nil {
 		return nil, err
 	}
+	m.release()
+	m.release = m.holdLease(ctx)                        // again: the waits before may have used up its limit
 	if err := os.RemoveAll(m.failedDir()); err != nil { // left by a process that died during a recovery
 		return nil, err
 	}
@@ -133,6 +141,9 @@ func (m *membership) failedDir() string { return m.folder.Path("state", "estates
 
 func (m *membership) openCrawl(ctx context.Context) (err error) {
 	m.job.Crawl.KeepOpen = true
+	if err := m.openSender(); err != nil {
+		return err
+	}
 	m.crawl, err = m.n.Open(m.folder, m.job, &session.ClusterHooks{Join: m.join, Server: m.n.Serves,
 		Ship: func(local journal.Journal) (journal.Journal, error) { return m.ship(ctx, local) }})
 	if err != nil {
@@ -140,18 +151,19 @@ func (m *membership) openCrawl(ctx context.Context) (err error) {
 		return err
 	}
 	e := m.crawl.Engine
-	*m.engine = engine{e, e.Links, e.Seeding, e.Inspector, e.Transfers()}
+	*m.engine = engine{e, e.Links, e.Seeding, e.Inspector, e.Transfers(), m.sinks.sender, m.n.Turns}
 	m.openGauge()
 	if err := m.publishPlace(ctx); err != nil {
 		return err
 	}
 	m.startUpload(ctx)
-	return nil
+	return m.startSender(ctx)
 }
 
 func (m *membership) close() error {
 	var err error
 	m.upload.end()
+	m.stopSender()
 	if m.upload.uploader != nil {
 		err = m.upload.uploader.Close()
 	}
@@ -161,6 +173,7 @@ func (m *membership) close() error {
 	case m.folder != nil:
 		err = errors.Join(err, m.folder.Close())
 	}
+	m.release()
 	if m.bus != nil {
 		m.waiter.withdraw(context.Background())
 		m.dropLease()

@@ -23,10 +23,12 @@ import (
 	"kumo/internal/base/settings"
 	"kumo/internal/base/stats"
 	"kumo/internal/base/vfs"
+	"kumo/internal/base/wait"
 	"kumo/internal/cluster/bus"
 	"kumo/internal/cluster/member"
 	"kumo/internal/cluster/member/quorum"
 	"kumo/internal/cluster/strategy"
+	"kumo/internal/engine/crawl"
 )
 
 // Config configures a node of a cluster.
@@ -47,21 +49,37 @@ type Config struct {
 	// need them.
 	Limits      func(dir string) *machine.Limits
 	NewUploader session.NewUploader // nil: record files stay in the folder
+	NewSender   session.NewSender   // nil: records are not sent to the crawl's sinks
+	Ending      func()              // called before each session of the node is closed; may be nil
 	// ReadManifest reads the manifest of a node's storage location, by its URL.
 	ReadManifest func(ctx context.Context, place string) (*away.Manifest, error)
 	// CopyState copies the newest uploaded checkpoint of a node's state into a folder; nil: there is none. DropState
 	// deletes the uploaded checkpoints.
 	CopyState func(ctx context.Context, place string, disk vfs.FS, dir string) (*away.State, error)
 	DropState func(ctx context.Context, place string) error
-	PlaceWait time.Duration // for the storage location of a dead node that cannot be read
+	Turns     Turns           // nil: no other crawl visits the hosts
+	Resources crawl.Resources // nil: the process has no other crawl
+	PlaceWait time.Duration   // for the storage location of a dead node that cannot be read
 	Open      session.Opener
-	Log       *slog.Logger
+	// CompleteFiles completes the record files in a folder of a node that was killed and cannot resume.
+	CompleteFiles func(dir string) error
+	Log           *slog.Logger
+}
+
+// Turns permits requests to hosts that other crawls of the cluster visit, too.
+type Turns interface {
+	crawl.Turns
+	// Begin is called before the crawl's first request, End after the last. expired must cancel all requests under way.
+	Begin(expired func())
+	End()
+	Frontiers() int // number of frontiers that may have hosts at the same addresses
 }
 
 // A Connection connects a node to its cluster and provides its bus.
 type Connection interface {
 	Join(strategy.Node) (bus.Bus, error)
 	Address() string // of this process's server; "": it has none
+	Health() error   // no connection, or this process's server lags behind the others
 	Close() error
 }
 
@@ -74,8 +92,11 @@ type Node struct {
 	current   atomic.Pointer[membership]
 	leaving   atomic.Bool
 	home      *nodeFolder
-	finishing atomic.Bool // see Uploading
+	finishing atomic.Bool    // see Uploading
+	waiting   wait.Heartbeat // reads of the crawl's record by a node that waits for the start
 	dead      takeovers
+	expired   atomic.Int64 // leases not renewed in time
+	declared  atomic.Int64 // times that the other nodes declared this one dead
 
 	uploading sync.Mutex // held while files of earlier nodes are uploaded
 }
@@ -119,6 +140,9 @@ func (n *Node) Run(ctx context.Context) (*stats.Report, error) {
 			}
 			report, err = m.run(ctx)
 			err = m.finishUpload(ctx, err)
+			if n.Ending != nil {
+				n.Ending()
+			}
 			n.current.Store(nil)
 			err = errors.Join(err, m.close())
 		}
@@ -132,7 +156,8 @@ func (n *Node) Run(ctx context.Context) (*stats.Report, error) {
 		if !errors.Is(err, node.ErrLost) {
 			return report, err
 		}
-		n.Log.Warn("this node restarts as another one", "why", err)
+		n.declared.Add(1)
+		n.logRestart(err)
 		if err := n.moveAside(ctx); err != nil {
 			return report, err
 		}

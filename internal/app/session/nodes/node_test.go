@@ -74,8 +74,9 @@ func quick(lease time.Duration) *member.Timing {
 
 func (c *cluster) config(name string) Config {
 	return Config{Name: name, Timing: *quick(c.lease), Layout: "test", Joining: c.member, Open: wire.OpenPart,
-		Connect: func(context.Context) (Connection, error) { return connection{c.hub}, nil },
-		Log:     slog.New(slog.NewTextHandler(c.t.Output(), nil)).With("node", name)}
+		CompleteFiles: wire.CompleteFiles,
+		Connect:       func(context.Context) (Connection, error) { return connection{c.hub}, nil },
+		Log:           slog.New(slog.NewTextHandler(c.t.Output(), nil)).With("node", name)}
 }
 
 // member gives a node the cluster's strategy.
@@ -119,6 +120,7 @@ type connection struct{ *inproc.Hub }
 
 func (c connection) Join(n strategy.Node) (bus.Bus, error) { return c.Hub.Join(n) }
 func (connection) Address() string                         { return "" }
+func (connection) Health() error                           { return nil }
 func (connection) Close() error                            { return nil }
 
 // A running node ends when its test does.
@@ -133,6 +135,8 @@ type running struct {
 func (c *cluster) job(name string) *job.Job {
 	j := jobtest.For(c.web, filepath.Join(c.dir, name))
 	j.Seeds = nil
+	// On a busy machine, answered requests must not time out: they would be repeated, or their hosts abandoned.
+	j.Fetch.ConnectTimeout, j.Fetch.Timeout = time.Minute, time.Minute
 	return j
 }
 
@@ -388,7 +392,8 @@ func aNodeIsLostWithItsDisk(t *testing.T, strategy string) {
 func TestANodeRestartsInItsFolder(t *testing.T) { underEach(t, aNodeRestartsInItsFolder) }
 
 func aNodeRestartsInItsFolder(t *testing.T, strategy string) {
-	web := jobtest.Serve(t, synthweb.Clean(13, 40, 1200))
+	const hosts = 40
+	web := jobtest.Serve(t, synthweb.Clean(13, hosts, 1200))
 	c := newCluster(t, web)
 	c.strategy = strategy
 	a, b := c.start("a"), c.start("b")
@@ -398,7 +403,7 @@ func aNodeRestartsInItsFolder(t *testing.T, strategy string) {
 	b = c.start("b")
 	c.goOn(b)
 	c.ends(nil, a, b)
-	jobtest.WantPerfect(t, web)
+	jobtest.WantRepeats(t, web, hosts) // in flight at the kill, one to a host
 	wantVerified(t, b.dir)
 }
 

@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -10,6 +11,7 @@ import (
 	"kumo/internal/app/folder"
 	"kumo/internal/app/job"
 	"kumo/internal/app/node"
+	"kumo/internal/app/nodequery"
 	"kumo/internal/app/session"
 	"kumo/internal/base/page"
 	"kumo/internal/base/weburl"
@@ -71,17 +73,22 @@ func (m *membership) join(state *recovery.State, p *crawl.Parts) error {
 		Engine:   m.engine,
 		Router:   m.router,
 		FailedNodes: &failedNodes{disk: m.folder.Disk, dir: m.failedDir(), bus: m.bus, job: m.job,
-			places: failedPlaces{Node: n, bus: m.bus}},
+			sender: m.sinks.sender, places: failedPlaces{Node: n, bus: m.bus}},
 		SaveJoined: m.saveJoined, Figures: m.figures, Work: m.work, OnEnd: m.journal.BeginShutdown,
 		ApplySettings: m.applySettings, IsKnown: m.isKnown,
 		PendingLinks: m.pendingLinks,
-		Blocked:      func(ctx context.Context, rules []string) ([]byte, error) { return m.crawl.CountBlocked(ctx, rules) },
-		Version:      job.Version, Address: n.Address, Log: n.Log,
+		Query:        m.query,
+		Version:      job.Version, Address: n.Address, Server: n.cluster.Address(), Drain: n.Leave,
+		LeaseExpired: func() { n.expired.Add(1) }, Log: n.Log,
 	})
 	if c, is := m.upload.uploader.(session.StateUploader); is && m.job.Writes(job.WARC) {
-		p.Checkpointed = c.Cut(m.journal, n.warn)
+		p.Checkpointed = c.Cut(m.journal, n.warn, m.hasSent)
 	}
 	p.Router = journalLagGuard{m.router, m.journal}
+	if n.Turns != nil {
+		p.Turns, p.Resources = n.Turns, n.Resources
+	}
+	p.IsElsewhere = func(host string) bool { return m.router.IsElsewhere(m.id.Node(), host) }
 	p.TransferReceived = func(t member.Transfer, hosts []string) {
 		m.moved.Add(int64(len(hosts)))
 		m.node.Arrived(t, hosts)
@@ -98,6 +105,10 @@ func (m *membership) saveJoined() error {
 	id := m.id // a copy: other goroutines read m.id
 	id.Joined = true
 	return id.Save(m.n.disk, m.folder.Path("state", folder.NodeFile))
+}
+
+func (m *membership) query(ctx context.Context, query json.RawMessage) ([]byte, error) {
+	return (&nodequery.Part{Dir: m.job.Dir, CountBlocked: m.crawl.CountBlocked}).Answer(ctx, query)
 }
 
 func (m *membership) isKnown(url string) (mine, known bool, err error) {
@@ -124,9 +135,23 @@ type engine struct {
 	*crawl.Seeding
 	*crawl.Inspector
 	*transfer.Endpoint
+	sender session.Sender // nil: the crawl has no sinks
+	turns  Turns          // nil: no other crawl visits the hosts
+}
+
+// Share sets the number of frontiers that may have hosts at the same addresses: at least one for each node.
+func (e *engine) Share(nodes int) {
+	if e.turns != nil {
+		nodes = max(nodes, e.turns.Frontiers())
+	}
+	e.Engine.Share(nodes)
 }
 
 var _ node.Engine = (*engine)(nil)
+
+// Idle reports whether nothing is left to do for the crawl, including records for sinks: the crawl is not done before
+// they have them, because the pages of a node that dies with unsent records must be fetched again.
+func (e *engine) Idle() bool { return e.Engine.Idle() && (e.sender == nil || e.sender.CaughtUp()) }
 
 func (e *engine) Export(owner func(host string) strategy.Node) (driver.Export, error) {
 	return asExport(e.Endpoint.Export(owner))

@@ -198,11 +198,12 @@ func (b *bearer) Start(ctx context.Context) {
 }
 
 // Cut implements [session.StateUploader].
-func (b *bearer) Cut(log journal.Shipped, warn func(error)) func(at, relies journal.Position, marks []store.Mark) {
+func (b *bearer) Cut(log journal.Shipped, warn func(error),
+	sent func([]store.Mark) bool) func(at, relies journal.Position, marks []store.Mark) {
 	if b.least == 0 {
 		return nil
 	}
-	b.states = b.up.States(upload.StatesConfig{Log: log, MinGain: b.least, Warn: warn, OnTrim: b.told})
+	b.states = b.up.States(upload.StatesConfig{Log: log, MinGain: b.least, Warn: warn, OnTrim: b.told, Sent: sent})
 	return b.states.Checkpoint
 }
 

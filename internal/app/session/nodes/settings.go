@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 
-	"kumo/internal/app/job"
 	"kumo/internal/app/setting"
 	"kumo/internal/base/settings"
 )
@@ -14,7 +13,7 @@ import (
 // applySettings applies the settings of the crawl's record that may change during the run.
 func (m *membership) applySettings(now map[string][]string) {
 	settle := m.n.ApplySettings
-	m.counter.limit.Store(job.LimitOf(now))
+	m.counter.setLimits(setting.LimitsOf(now))
 	if settle == nil || maps.EqualFunc(now, m.settings, slices.Equal) {
 		return
 	}

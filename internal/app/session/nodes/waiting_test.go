@@ -24,7 +24,7 @@ func TestTheStartIsHeardAtOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := &membership{n: &Node{Config: Config{Log: slog.New(slog.DiscardHandler), Timing: *quick(time.Minute)}},
+		m := &membership{n: &Node{Config: Config{Log: slog.New(slog.DiscardHandler), Timing: *quick(time.Minute)}, cluster: connection{hub}},
 			id: node.Identity{Name: "a", Incarnation: "1"}, bus: &meter{Bus: b}}
 		m.waiter.m = m
 		heard := make(chan error, 1)

@@ -8,6 +8,7 @@ import (
 	"kumo/internal/cluster/bus"
 	"kumo/internal/cluster/bus/natsbus"
 	"kumo/internal/cluster/bus/p2p"
+	"kumo/internal/cluster/catalog"
 	"kumo/internal/cluster/desired"
 )
 
@@ -22,6 +23,9 @@ var remedies = []struct {
 	{natsbus.ErrWantsSecret, "name the cluster's secret with --secret-file or in KUMO_SECRET"},
 	{natsbus.ErrOtherCrawl, "name that crawl with --crawl, or use other addresses in --listen and --join: " +
 		"each server uses two ports, the given one and the next"},
+	{natsbus.ErrShared, "start this node without --crawl: it then takes part in all crawls of the cluster"},
+	{catalog.ErrUnknown, "kumo status lists the crawls of the cluster; kumo start --crawl NAME URL adds one"},
+	{natsbus.ErrNoNodes, "start a node first, with kumo node --nats; or check --crawl and the URL in --nats"},
 	{natsbus.ErrNotKumo, "check the address: --join needs that of a node that runs a server"},
 	{natsbus.ErrServers, "the nodes with servers are fixed when a cluster is created: give each node the --servers, and " +
 		"the first addresses in --join, of that time"},
@@ -53,3 +57,6 @@ func Advise(err error) error {
 
 // IsNoAnswer reports whether the error means that no server of a cluster answers.
 func IsNoAnswer(err error) bool { return errors.Is(err, natsbus.ErrNoAnswer) }
+
+// IsOtherCrawl reports whether the error means that the servers belong to another crawl.
+func IsOtherCrawl(err error) bool { return errors.Is(err, natsbus.ErrOtherCrawl) }

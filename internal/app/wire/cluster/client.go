@@ -5,9 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"net"
 	"slices"
 	"strings"
@@ -17,7 +15,6 @@ import (
 	"kumo/internal/app/node"
 	"kumo/internal/cluster/bus/natsbus"
 	"kumo/internal/cluster/bus/p2p"
-	"kumo/internal/cluster/strategy"
 )
 
 // OpenClient connects to the cluster of a crawl, and waits until it can be changed. It uses only the options for the
@@ -48,11 +45,31 @@ func OpenView(ctx context.Context, crawl string, o NodeOptions, patience time.Du
 			err = errors.Join(err, c.Close())
 		}
 	}()
-	cfg := admin.Config{Crawl: node.CrawlWord(crawl), Placement: o.placement}
+	if patience == 0 {
+		if err = c.AwaitNodes(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if c.Shared() {
+		err = o.findCrawl(ctx, c, crawl, patience)
+	} else {
+		err = o.checkCreates()
+	}
+	if err != nil {
+		return nil, err
+	}
+	cfg := admin.Config{Crawl: node.CrawlWord(crawl), Placement: o.placement,
+		Servers: func(ctx context.Context) (all []admin.Server, err error) {
+			states, err := c.Servers(ctx)
+			for _, s := range states {
+				all = append(all, admin.Server(s))
+			}
+			return all, err
+		}}
 	if cfg.Trouble, err = ready(ctx, c, patience); err != nil {
 		return nil, err
 	}
-	b, err := c.Join(strategy.Node(fmt.Sprintf("control~%08x", rand.Uint32())))
+	b, err := c.Join(controlName())
 	if err != nil {
 		return nil, err
 	}

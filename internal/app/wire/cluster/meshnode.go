@@ -53,7 +53,8 @@ func openMeshNode(ctx context.Context, j *job.Job, o *NodeOptions) (Node, error)
 	cfg := meshnodes.Config{Name: o.Name, Address: o.Address, Join: o.Join, Backups: cmp.Or(o.Backups, DefaultBackups),
 		ApplySettings: o.ApplySettings, Open: wire.OpenPart, NewUploader: o.NewUploader, ReadManifest: o.ReadManifest,
 		PlaceWait: o.PlaceWait,
-		LostAfter: o.LostAfter, Log: o.Log}
+		LostAfter: o.LostAfter, WorkArea: o.WorkArea, Log: o.Log, ShareCookies: o.ShareCookies,
+		Terms: mesh.Terms{Strategy: o.Strategy, Block: o.BlockSize, Interval: o.BalanceEvery}}
 	cfg.Connect = func(_ context.Context, dir string, reached, lost func(strategy.Node)) (meshnodes.Connection, error) {
 		return p2p.Open(p2p.Config{Name: o.Name, Crawl: node.CrawlWord(j.Name), Secret: o.Secret, Dir: dir,
 			Listen: splitList(o.Listen), Reach: reach, LAN: o.LAN, Reached: reached, Lost: lost,

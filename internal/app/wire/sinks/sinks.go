@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"kumo/internal/app/folder"
+	"kumo/internal/app/job"
 	"kumo/internal/archive/export"
 	"kumo/internal/archive/export/captures"
 	"kumo/internal/archive/export/records"
@@ -30,7 +31,10 @@ import (
 	"kumo/internal/archive/sink/postgres"
 	"kumo/internal/archive/sink/stdout"
 	"kumo/internal/base/advice"
+	"kumo/internal/base/page"
+	"kumo/internal/base/settings"
 	"kumo/internal/base/vfs"
+	"kumo/internal/content/fields"
 )
 
 // Schemes returns the schemes of sink URLs.
@@ -51,7 +55,7 @@ func Open(ctx context.Context, at string, out io.Writer) (sink.Sink, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch u.Scheme {
+	switch u.Scheme { // Check has the same schemes
 	case "postgres", "postgresql":
 		return asSink(postgres.Open(ctx, u))
 	case "hbase", "hbase+https":
@@ -61,7 +65,46 @@ func Open(ctx context.Context, at string, out io.Writer) (sink.Sink, error) {
 	case "opensearch", "opensearch+https", "elasticsearch", "elasticsearch+https":
 		return asSink(opensearch.Open(ctx, u))
 	}
-	return nil, advice.Usage("%s is not a sink: give %s:// or -", sink.Redact(at), strings.Join(Schemes(), "://, "))
+	return nil, notASink(at)
+}
+
+// Check checks the form of a sink's URL, without a connection.
+func Check(at string) error {
+	u, err := sink.Parse(at)
+	if err != nil {
+		return err
+	}
+	switch u.Scheme {
+	case "postgres", "postgresql":
+		return postgres.Check(u)
+	case "hbase", "hbase+https":
+		return hbase.Check(u)
+	case "kafka", "kafka+tls":
+		return kafka.Check(u)
+	case "opensearch", "opensearch+https", "elasticsearch", "elasticsearch+https":
+		return opensearch.Check(u)
+	}
+	return notASink(at)
+}
+
+func notASink(at string) error {
+	return advice.Usage("%s is not a sink: give %s:// or -", sink.Redact(at), strings.Join(Schemes(), "://, "))
+}
+
+// CheckShared checks the URL of a sink of all nodes of a crawl. It must not contain a password, because the crawl's
+// record would show it to everyone who can read the record.
+func CheckShared(at string) error {
+	if at == Stdout {
+		return advice.Usage("--sink -: nodes cannot share a standard output")
+	}
+	if err := Check(at); err != nil {
+		return err
+	}
+	if u, err := sink.Parse(at); err != nil || sink.HasPassword(u) {
+		return advice.Usage("--sink %s: all nodes share this setting, and it must not contain a password: remove it, and "+
+			"set PGPASSWORD (PostgreSQL) or KUMO_SINK_PASSWORD (others) in the environment of each node", sink.Redact(at))
+	}
+	return nil
 }
 
 // asSink avoids a non-nil Sink with a nil pointer.
@@ -114,7 +157,7 @@ func Run(ctx context.Context, x Export) (_ *Report, err error) {
 		return nil, err
 	}
 	r := &Report{After: n.After}
-	cfg := records.Config{Sink: retry, Crawl: x.Crawl, Temp: x.Temp, After: n.After}
+	cfg := records.Config{Sink: retry, Crawl: x.Crawl, Temp: x.Temp, After: n.After, Rules: savedRules(x.Crawl)}
 	kept := time.Time{}
 	cfg.Acknowledged = func(url string, put int64) error {
 		n.After, r.Sent = url, put
@@ -132,6 +175,21 @@ func Run(ctx context.Context, x Export) (_ *Report, err error) {
 		return nil, x.withProgress(err, r.Sent, n.After)
 	}
 	return r, n.remove()
+}
+
+// savedRules returns the field rules of a crawl's last run by URL; nil if there are none, or if they cannot be read:
+// the file may be gone, or changed.
+func savedRules(crawl string) func(url string) []page.FieldRule {
+	saved, err := folder.ReadSettings(crawl)
+	source := settings.Map(saved)[job.FieldsKey]
+	if err != nil || len(source) != 1 {
+		return nil
+	}
+	rules, _, err := fields.Load(source[0])
+	if err != nil {
+		return nil
+	}
+	return rules.For
 }
 
 // withProgress adds the progress of the export to an error.

@@ -147,8 +147,8 @@ func New(ctx context.Context, j *job.Job, cfg Config) (*Upload, error) {
 		return nil, err
 	}
 	u := &Upload{place: p, wait: cfg.Wait, cut: cfg.Cut, cfg: upload.Config{Place: p, URL: cfg.Place, Dir: j.Dir,
-		Crawl: j.Name, Grow: growingFiles(), First: settings.Name, Fresh: j.Fresh, RemoveUploaded: !cfg.KeepLocal, Failed: cfg.Failed,
-		Recovered: cfg.Works}}
+		Crawl: j.Name, Grow: growingFiles(), First: settings.Name, Fresh: j.Fresh, RemoveUploaded: !cfg.KeepLocal,
+		Failed: cfg.Failed, Recovered: cfg.Works}}
 	if err := u.check(ctx); err != nil {
 		return nil, errors.Join(err, closePlace(p))
 	}
@@ -221,8 +221,9 @@ func (u *Upload) Start(ctx context.Context) {
 
 // Cut also uploads checkpoints of the node's state, and truncates its log to the part after them; see upload.States.
 // Call it before Start.
-func (u *Upload) Cut(log journal.Shipped, warn func(error)) func(at, relies journal.Position, marks []store.Mark) {
-	u.states = u.up.Load().States(upload.StatesConfig{Log: log, Warn: warn, OnTrim: u.cut})
+func (u *Upload) Cut(log journal.Shipped, warn func(error),
+	sent func([]store.Mark) bool) func(at, relies journal.Position, marks []store.Mark) {
+	u.states = u.up.Load().States(upload.StatesConfig{Log: log, Warn: warn, OnTrim: u.cut, Sent: sent})
 	return u.states.Checkpoint
 }
 

@@ -180,14 +180,14 @@ func (r *Reader) Text(c *Capture, resp *page.Response, charset string) (*page.Ma
 		return nil, err
 	}
 	var t struct {
-		URL, Lang, Title, Headline, Author, Published, Text string
-		Time                                                time.Time
+		URL, Lang, Title, Headline, Author, Published, Kind, Text, Comments string
+		Time                                                                time.Time
 	}
 	if err := json.Unmarshal(line, &t); err != nil || t.URL != c.URL || !t.Time.Equal(c.Text.Time) || t.Text == "" {
 		return nil, nil //nolint:nilerr // kumo verify reports it; the text is made of the record
 	}
 	return &page.MainText{Title: t.Title, Headline: t.Headline, Author: t.Author, Text: t.Text, Published: t.Published,
-		Lang: t.Lang}, nil
+		Lang: t.Lang, Kind: t.Kind, Comments: t.Comments}, nil
 }
 
 // read returns a line; nil if the file is missing or too short.

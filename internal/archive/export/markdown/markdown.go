@@ -92,7 +92,7 @@ func (e *Exporter) Prepare() export.PrepareFunc {
 		if err != nil || !reader.HTML() {
 			return prepared{Row: r}, err
 		}
-		t, err := maintext.ExtractMarkdown(reader.UTF8(), p.URL)
+		t, err := maintext.ExtractMarkdown(reader.UTF8(), p.URL, reader.Page.Charset)
 		if err != nil && !errors.Is(err, maintext.ErrTooLarge) || t.Text == "" {
 			return prepared{Row: r}, nil //nolint:nilerr // there is nothing to read in it
 		}

@@ -27,7 +27,7 @@ func TestFiles(t *testing.T) {
 		exporttest.Visit{URL: "http://a.test/", Body: `<html lang=en><title>T "x" \</title><meta name=author content="A: B"><h1>H *1*</h1>` + prose},
 		exporttest.Visit{URL: "http://a.test/p", Body: "<title>\u202Ea\tb</title>" + prose},
 		exporttest.Visit{URL: "http://a.test/P", Body: prose},
-		exporttest.Visit{URL: "http://a.test/menu", Body: "<a href=/>home</a>"},
+		exporttest.Visit{URL: "http://a.test/picture", Body: "<a href=/><img src=i.png></a>"},
 		exporttest.Visit{URL: "http://a.test/gone", Status: 404, Body: prose},
 		exporttest.Visit{URL: "http://a.test/i.png", Header: "Content-Type: image/png\r\n", Body: prose},
 		exporttest.Visit{URL: "http://a.test/x.txt", Header: "Content-Type: text/html\r\n", Body: "\x89PNG\r\n\x1a\n"})

@@ -147,7 +147,9 @@ type Exporter struct {
 // New returns an exporter into a folder.
 func New(ctx context.Context, to *target.Folder) (_ *Exporter, err error) {
 	const pages, links, texts = "pages.parquet", "links.parquet", "texts.parquet"
-	err = to.DeclareFiles(ctx, func(add func(string) error) error { return errors.Join(add(pages), add(links), add(texts)) })
+	err = to.DeclareFiles(ctx, func(add func(string) error) error {
+		return errors.Join(add(pages), add(links), add(texts))
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ import (
 	"kumo/internal/archive/export/row"
 	"kumo/internal/archive/sink"
 	"kumo/internal/base/extsort"
+	"kumo/internal/base/page"
 	"kumo/internal/base/vfs"
 	"kumo/internal/content/parse"
 	"kumo/internal/state/store"
@@ -33,6 +34,8 @@ type Config struct {
 	Crawl string // the crawl's folder
 	Temp  string // folder for sorting fields; default the system's
 	After string // URLs up to this one were sent before; "": none
+	// Rules returns the field rules that apply to a URL; nil: unknown.
+	Rules func(url string) []page.FieldRule
 	// Acknowledged is called with the last URL up to which the sink has all records, and the number of records sent;
 	// may be nil.
 	Acknowledged func(url string, put int64) error
@@ -90,7 +93,7 @@ func (e *Exporter) Prepare() export.PrepareFunc {
 		if err != nil {
 			return nil, err
 		}
-		made := &prepared{rec: record(r), unreadable: r.Unreadable}
+		made := &prepared{rec: e.record(r), unreadable: r.Unreadable}
 		if r.Status/100 != 2 {
 			return made, nil
 		}
@@ -109,10 +112,17 @@ func (e *Exporter) passed(url string) bool {
 	return row.IsRobotsTxt(url) || e.cfg.After != "" && url <= e.cfg.After
 }
 
-func record(r *row.Row) sink.Record {
-	return sink.Record{URL: r.URL, Status: r.Status, Time: r.Time, Type: r.Type, Charset: r.Charset, Lang: r.Lang,
+func (e *Exporter) record(r *row.Row) sink.Record {
+	rec := sink.Record{URL: r.URL, Status: r.Status, Time: r.Time, Type: r.Type, Charset: r.Charset, Lang: r.Lang,
 		Title: r.Title, H1: r.H1, Description: r.Description, Canonical: r.Canonical, Bytes: int64(r.Bytes), Digest: r.Digest,
 		Links: r.Links, Truncated: r.Truncated, Host: r.Host, Depth: r.Depth, NoIndex: r.NoIndex}
+	if r.ServerIP.IsValid() {
+		rec.ServerIP = r.ServerIP.String()
+	}
+	if e.cfg.Rules != nil {
+		rec.Rules = e.cfg.Rules(r.URL)
+	}
+	return rec
 }
 
 // Write adds a record, and sends a batch when it is full.

@@ -159,7 +159,7 @@ func (r *Reader) Text(p *export.Page) (*page.MainText, error) {
 		return nil, nil //nolint:nilerr // a page that a library panics on has no text
 	}
 	return &page.MainText{Title: t.Title, Headline: t.Headline, Author: t.Author, Text: t.Text, Published: t.Published,
-		Lang: t.Language()}, nil
+		Lang: t.Language(), Kind: t.Kind, Comments: t.Comments}, nil
 }
 
 // clean returns a text as valid UTF-8 without control characters.

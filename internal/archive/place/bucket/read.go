@@ -47,7 +47,8 @@ func (p *Place) Open(ctx context.Context, name string, offset, length int64) (io
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{ResumingReader: place.ResumingReader{Ctx: ctx, At: offset, End: -1, Pause: p.pause}, store: p.store, key: key}
+	r := &reader{ResumingReader: place.ResumingReader{Ctx: ctx, At: offset, End: -1, Pause: p.pause},
+		store: p.store, key: key}
 	r.Reopen, r.Check, r.IsPermanent = r.open, r.check, func(err error) bool {
 		return errors.Is(err, errReplaced) || isNotFound(err)
 	}

@@ -20,6 +20,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -48,6 +49,8 @@ type Config struct {
 	// ResumeCommand is the command, without the folder, that sends the remaining records after the crawl; "": kumo
 	// export.
 	ResumeCommand string
+	// Rules returns the field rules that apply to a URL; nil: unknown.
+	Rules func(url string) []page.FieldRule
 	// BatchDelay is how long records are collected before they are sent; 0: half a second.
 	BatchDelay time.Duration
 	// OnRestart is called before all records are sent again from the first; may be nil.
@@ -60,6 +63,8 @@ type Config struct {
 	// OnFailure and OnRecovery are called when the sink becomes unavailable, and when it is available again.
 	OnFailure  func(err error)
 	OnRecovery func()
+	// OnAttempt is called after each attempt to send a batch, which it must not retain; may be nil.
+	OnAttempt func(*sink.Attempt)
 }
 
 // Indexes of the files that are read.
@@ -90,8 +95,11 @@ type Follower struct {
 
 	mu      sync.Mutex
 	durable lengths
+	acked   int64 // bytes of pages.jsonl whose records the sink has stored
 	over    bool
+	ended   bool          // Run has returned
 	failure string        // why the sink is unavailable; "" if it is available
+	failed  time.Time     // start of the failures; zero: the sink is available
 	oldest  time.Time     // visit of the first pending record; zero: unknown
 	wake    chan struct{} // has an element if there are new records or the crawl has ended
 
@@ -177,6 +185,30 @@ func (f *Follower) Status() stats.Sink {
 	return s
 }
 
+// Name returns the sink's name, as in Config.
+func (f *Follower) Name() string { return f.cfg.Name }
+
+// Acknowledged returns the number of bytes of pages.jsonl whose records the sink has stored durably.
+func (f *Follower) Acknowledged() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.acked
+}
+
+// CaughtUp reports whether the sink has all records up to the journal's position. It also returns true if waiting
+// longer is no use: the sink has been unavailable for longer than Patience, or Run has returned.
+func (f *Follower) CaughtUp() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.ended || f.acked >= f.durable[pages] || !f.failed.IsZero() && f.cfg.Now().Sub(f.failed) > f.cfg.Patience
+}
+
+func (f *Follower) acknowledge(upTo int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.acked = upTo
+}
+
 // A BacklogError means that a sink has not received all records.
 type BacklogError struct {
 	stats.Sink
@@ -204,6 +236,9 @@ func (f *Follower) Run(ctx context.Context) (err error) {
 			err = errors.Join(err, f.sink.Close())
 		}
 		err = errors.Join(err, f.savePosition(), f.reader.close(), f.unlock())
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.ended = true
 	}()
 	var since time.Time // start of Patience: the last success or the end of the crawl
 	for pause := firstPause; ; {
@@ -268,6 +303,9 @@ func (f *Follower) setFailed(err error) {
 	f.mu.Lock()
 	first := f.failure == ""
 	f.failure = err.Error()
+	if first {
+		f.failed = f.cfg.Now()
+	}
 	f.mu.Unlock()
 	f.failures.Add(1)
 	if first && f.cfg.OnFailure != nil {
@@ -278,7 +316,7 @@ func (f *Follower) setFailed(err error) {
 func (f *Follower) setWorking() {
 	f.mu.Lock()
 	again := f.failure != ""
-	f.failure = ""
+	f.failure, f.failed = "", time.Time{}
 	f.mu.Unlock()
 	if again && f.cfg.OnRecovery != nil {
 		f.cfg.OnRecovery()
@@ -308,24 +346,19 @@ func (f *Follower) step(ctx context.Context, upTo lengths, over bool) (more bool
 	}
 	if len(batch) > 0 {
 		f.setOldest(batch[0].Time)
-		if f.sink == nil {
-			if f.sink, err = f.cfg.Open(ctx); err != nil {
-				f.sink = nil
-				f.rollback()
-				return false, &sinkError{err}
-			}
-			if same, err := f.matchesSink(f.saved); f.saved.ID != "" && !same {
-				f.rollback()
-				return false, &sinkError{errors.Join(sink.ErrDataLost, err)}
-			}
+		begin := f.cfg.Now()
+		err := f.send(ctx, batch)
+		if f.cfg.OnAttempt != nil {
+			f.cfg.OnAttempt(&sink.Attempt{Sink: f.cfg.Name, Batch: batch, Begin: begin, End: f.cfg.Now(), Err: err})
 		}
-		if err := f.sink.Put(ctx, batch); err != nil {
+		if err != nil {
 			f.rollback()
 			return false, &sinkError{err}
 		}
 	}
 	f.at.Lengths[pages] = next
 	f.commit()
+	f.acknowledge(next)
 	f.setOldest(time.Time{})
 	f.sent.Add(int64(len(batch)))
 	for i := range batch {
@@ -333,6 +366,21 @@ func (f *Follower) step(ctx context.Context, upTo lengths, over bool) (more bool
 	}
 	f.done.Add(lines)
 	return true, f.maybeSavePosition()
+}
+
+// send puts a batch into the sink, and connects to it first if necessary.
+func (f *Follower) send(ctx context.Context, batch []sink.Record) error {
+	if f.sink == nil {
+		s, err := f.cfg.Open(ctx)
+		if err != nil {
+			return err
+		}
+		f.sink = s
+		if same, err := f.matchesSink(f.saved); f.saved.ID != "" && !same {
+			return errors.Join(sink.ErrDataLost, err)
+		}
+	}
+	return f.sink.Put(ctx, batch)
 }
 
 // setOldest sets the visit time of the first pending record.
@@ -437,7 +485,8 @@ func (f *Follower) restart() error {
 }
 
 func (f *Follower) reset() error {
-	f.reader = newReader(f.cfg.Disk, f.cfg.Dir)
+	f.reader = newReader(f.cfg.Disk, f.cfg.Dir, f.cfg.Rules)
+	f.acknowledge(0)
 	f.at.Sink = f.cfg.Name
 	if f.cfg.OnRestart != nil {
 		return f.cfg.OnRestart()
@@ -446,7 +495,7 @@ func (f *Follower) reset() error {
 }
 
 func (f *Follower) load() error {
-	f.reader = newReader(f.cfg.Disk, f.cfg.Dir)
+	f.reader = newReader(f.cfg.Disk, f.cfg.Dir, f.cfg.Rules)
 	follows := false
 	data, err := vfs.ReadFile(f.cfg.Disk, f.positionFile(), 1<<20)
 	was := position{}
@@ -464,6 +513,7 @@ func (f *Follower) load() error {
 			return err
 		}
 	}
+	f.acknowledge(f.at.Lengths[pages])
 	waiting, err := f.countLines()
 	f.before.Store(waiting)
 	return err
@@ -538,17 +588,43 @@ func (f *Follower) savePosition() error {
 	return nil
 }
 
-// Advise adds advice to the error of a sink that has not received all records.
+// Advise adds advice to the errors of sinks that have not received all records. They may be joined.
 func Advise(err error, dir string) error {
-	e, is := errors.AsType[*BacklogError](err)
-	if !is {
-		return err
+	var do []string
+	for _, e := range backlogs(err) {
+		if was := advice.Of(e.err); was != "" && !slices.Contains(do, was) {
+			do = append(do, was)
+		}
 	}
-	do := fmt.Sprintf("the same command sends the rest, or run: %s %s", e.rest, dir)
-	if was := advice.Of(e.err); was != "" {
-		do = was + "\n" + do
+	if rest := ResumeCommands(err, dir); rest != "" {
+		return advice.With(err, strings.Join(append(do, "the same command sends the rest, or run: "+rest), "\n"))
 	}
-	return advice.With(err, do)
+	return err
+}
+
+// ResumeCommands returns the other commands that send the records that sinks have not received, by the errors of these;
+// "" without such errors.
+func ResumeCommands(err error, dir string) string {
+	var all []string
+	for _, e := range backlogs(err) {
+		all = append(all, e.rest+" "+dir)
+	}
+	return strings.Join(all, "; ")
+}
+
+// backlogs returns the errors of sinks that have not received all records.
+func backlogs(err error) (all []*BacklogError) {
+	switch e := err.(type) { //nolint:errorlint // this finds all in the tree, and errors.As the first
+	case *BacklogError:
+		return []*BacklogError{e}
+	case interface{ Unwrap() error }:
+		return backlogs(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, one := range e.Unwrap() {
+			all = append(all, backlogs(one)...)
+		}
+	}
+	return all
 }
 
 // countLines counts the lines of pages.jsonl after the position.

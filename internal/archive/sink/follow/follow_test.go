@@ -190,6 +190,17 @@ func TestASinkThatIsDown(t *testing.T) {
 		f := follower(c.dir, m)
 		failed, works := 0, 0
 		f.cfg.OnFailure, f.cfg.OnRecovery = func(error) { failed++ }, func() { works++ }
+		var refused, stored int64 // attempts, records
+		f.cfg.OnAttempt = func(a *sink.Attempt) {
+			switch {
+			case a.Sink != f.Name() || len(a.Batch) == 0 || a.End.Before(a.Begin):
+				t.Errorf("%+v", a)
+			case a.Err != nil:
+				refused++
+			default:
+				stored += int64(len(a.Batch))
+			}
+		}
 		f.cfg.Now = func() time.Time { return time.Now().AddDate(30, 0, 0) } // after the records
 		c.open(f, nil)
 		var ended error
@@ -198,6 +209,9 @@ func TestASinkThatIsDown(t *testing.T) {
 		c.put(1000)
 		c.commit()
 		time.Sleep(10 * time.Minute)
+		if f.Acknowledged() != 0 || !f.CaughtUp() {
+			t.Errorf("%d bytes are acknowledged, and after 10 minutes: %v", f.Acknowledged(), f.CaughtUp())
+		}
 		age := f.cfg.Now().Sub(rec(0).Time).Seconds()
 		if s := f.Status(); s.Why != "no route" || s.Waiting != 1000 || failed != 1 || len(m.Records()) > 0 ||
 			s.Failures < 10 || s.Retries < s.Failures-1 || s.Behind < age-1000 || s.Behind > age || s.Bytes != 0 {
@@ -205,8 +219,11 @@ func TestASinkThatIsDown(t *testing.T) {
 		}
 		m.SetDown(nil)
 		time.Sleep(time.Minute)
-		if s := f.Status(); s.Bytes < s.Sent*500 || s.Behind != 0 {
-			t.Errorf("%+v", s)
+		if s := f.Status(); s.Bytes < s.Sent*500 || s.Behind != 0 || refused != s.Failures || stored != s.Sent {
+			t.Errorf("%d attempts failed, %d records were stored; %+v", refused, stored, s)
+		}
+		if info, err := os.Stat(filepath.Join(c.dir, "pages.jsonl")); err != nil || f.Acknowledged() != info.Size() {
+			t.Errorf("%d bytes are acknowledged (%v)", f.Acknowledged(), err)
 		}
 		if has(t, m, 1000); works != 1 || f.Status().Why != "" {
 			t.Errorf("%+v", f.Status())
@@ -214,6 +231,9 @@ func TestASinkThatIsDown(t *testing.T) {
 		m.SetDown(advice.With(errors.New("no route"), "look at the router"))
 		c.put(500)
 		marks := c.commit()
+		if f.CaughtUp() {
+			t.Error("it has caught up, and 500 records wait")
+		}
 		f.End()
 		begin := time.Now()
 		run.Wait()
@@ -448,7 +468,7 @@ func TestTextsOfPagesThatWereSentHideNone(t *testing.T) {
 	upTo := lengths{pages: int64(lines.Len()), texts: int64(text.Len())}
 	var from position
 	for got := 0; got < all; {
-		r := newReader(vfs.OS, dir) // as after a restart
+		r := newReader(vfs.OS, dir, nil) // as after a restart
 		r.ahead[texts].limit = sink.BatchRecords + 5*orphans
 		r.resumeAt(from)
 		batch, next, _, err := r.read(upTo)

@@ -66,6 +66,9 @@ func recordOf(rec *page.Record) sink.Record {
 		Lang: read.Lang, Title: read.Title, H1: read.Heading, Description: read.Description, Canonical: read.Canonical,
 		Bytes: rec.Response.PayloadLen(), Digest: digest(rec.Digest), Links: len(read.Links),
 		Truncated: string(rec.Response.Truncated), Host: item.HostOf(rec.URL), Depth: rec.Depth, NoIndex: rec.NoIndex}
+	if addr := rec.Response.ServerIP(); addr.IsValid() {
+		r.ServerIP = addr.String()
+	}
 	if t := rec.Text; t != nil {
 		r.Headline, r.Author, r.Published, r.Text = t.Headline, t.Author, t.Published, t.Text
 	}

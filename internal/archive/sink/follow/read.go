@@ -28,9 +28,10 @@ import (
 type reader struct {
 	disk    vfs.FS
 	dir     string
-	files   [len(names)]vfs.ReaderAt // nil: not open
-	ahead   [len(names)]lookahead    // of texts and fields
-	used    [len(names)][]uint64     // of the current batch: entries to drop after it is sent
+	rules   func(url string) []page.FieldRule // nil: unknown
+	files   [len(names)]vfs.ReaderAt          // nil: not open
+	ahead   [len(names)]lookahead             // of texts and fields
+	used    [len(names)][]uint64              // of the current batch: entries to drop after it is sent
 	at      position
 	saved   position // last saved position
 	savedAt time.Time
@@ -53,8 +54,8 @@ type span struct {
 	len     int32
 }
 
-func newReader(disk vfs.FS, dir string) reader {
-	r := reader{disk: disk, dir: dir}
+func newReader(disk vfs.FS, dir string, rules func(url string) []page.FieldRule) reader {
+	r := reader{disk: disk, dir: dir, rules: rules}
 	for i := range r.ahead {
 		r.ahead[i].limit, r.ahead[i].lines = defaultWindow, map[uint64][]span{}
 	}
@@ -155,6 +156,12 @@ func (r *reader) record(line []byte) (rec sink.Record, is bool, err error) {
 		Title: l.Title,
 		H1:    l.H1, Description: l.Description, Canonical: l.Canonical, Bytes: l.Bytes, Digest: l.Digest, Links: l.Links,
 		Truncated: l.Truncated, Host: item.HostOf(l.URL), Depth: l.Depth, NoIndex: l.NoIndex}
+	if l.ServerIP.IsValid() {
+		rec.ServerIP = l.ServerIP.String()
+	}
+	if r.rules != nil {
+		rec.Rules = r.rules(l.URL)
+	}
 	for _, at := range r.ahead[texts].lines[visit] {
 		var t struct{ Headline, Author, Published, Text string }
 		if err := r.line(texts, at, &t); err != nil {

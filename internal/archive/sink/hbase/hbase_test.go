@@ -4,15 +4,18 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"kumo/internal/archive/sink"
 	"kumo/internal/archive/sink/sinktest"
+	"kumo/internal/base/page"
 )
 
 func open(ctx context.Context, at string) (sink.Sink, error) {
@@ -121,7 +124,11 @@ func TestErrors(t *testing.T) {
 
 func FuzzCells(f *testing.F) {
 	rec := sinktest.Record(1)
-	f.Add(appendRow(nil, &rec))
+	l, err := parseLayout(nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(l.appendRow(nil, &rec))
 	f.Add([]byte{0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f})
 	f.Fuzz(func(_ *testing.T, set []byte) {
 		_ = eachCell(set, func(string, int64) error { return nil })
@@ -130,7 +137,11 @@ func FuzzCells(f *testing.F) {
 
 func TestRows(t *testing.T) {
 	rec, values := sinktest.Record(1), map[string]bool{}
-	err := eachCell(appendRow(nil, &rec), func(value string, at int64) error {
+	l, err := parseLayout(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = eachCell(l.appendRow(nil, &rec), func(value string, at int64) error {
 		if values[value] = true; !time.UnixMilli(at).Equal(rec.Time) {
 			t.Errorf("%s is of %d", value, at)
 		}
@@ -154,4 +165,138 @@ func TestSecured(t *testing.T) {
 		}
 		return open(ctx, u.String())
 	})
+}
+
+// cells returns the cells of a record's row by column.
+func cells(t *testing.T, l layout, r *sink.Record) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := eachField(l.appendRow(nil, r), func(_ int, _ uint64, row []byte) error {
+		return eachField(row, func(field int, _ uint64, v []byte) error {
+			if field == rowKey {
+				all["key"] = string(v)
+				return nil
+			}
+			var column, value string
+			err := eachField(v, func(field int, _ uint64, v []byte) error {
+				switch field {
+				case cellColumn:
+					column = string(v)
+				case cellData:
+					value = string(v)
+				}
+				return nil
+			})
+			if _, twice := all[column]; twice {
+				t.Errorf("%s is there twice", column)
+			}
+			all[column] = value
+			return err
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func TestLayout(t *testing.T) {
+	rec := sinktest.Record(1)
+	rec.URL, rec.Host = "https://shop.example/p/1", "shop.example"
+	rec.Rules = []page.FieldRule{{Name: "product", Fields: []string{"title", "price", "tags", "sold"}},
+		{Name: "offer", Fields: []string{"price"}}, {Name: "review", Each: true, Fields: []string{"by"}},
+		{Name: "none", Each: true, Fields: []string{"x"}}}
+	rec.Fields = []sink.Fields{{Rule: "product", Values: []byte(`{"title":"a \"b\"","price":12.50,"tags":["x","y"]}`)},
+		{Rule: "offer", Values: []byte(`{"price":99}`)}, {Rule: "review", Values: []byte(`{"by":"me"}`)},
+		{Rule: "filter", Values: []byte(`{"words":7}`)}}
+	for query, want := range map[string]map[string]string{
+		"": {"key": "example.shop:https/p/1", "page:url": rec.URL, "f:title": `a "b"`, "f:price": "12.50",
+			"f:tags": `["x","y"]`, "f:sold": "", "f:review": `[{"by":"me"}]`, "f:none": "", "f:words": "7"},
+		"key=url&column=rule.field&fields=x": {"key": rec.URL, "x:product.price": "12.50", "x:offer.price": "99",
+			"x:review": `[{"by":"me"}]`, "x:filter.words": "7"},
+		"key=hash&page=a&text=a&meta=a&fields=": {"key": "e48d682dce9c3638ad997aee013b57c9", "a:url": rec.URL,
+			"a:title": rec.Title},
+		"key=salt": {"key": "e4:example.shop:https/p/1"},
+	} {
+		q, err := url.ParseQuery(query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := parseLayout(q)
+		if err != nil {
+			t.Errorf("%s: %v", query, err)
+			continue
+		}
+		got := cells(t, l, &rec)
+		for column, value := range want {
+			if is, has := got[column]; !has || is != value {
+				t.Errorf("%s: %s is %q (%v), want %q", query, column, is, has, value)
+			}
+		}
+		for column := range got {
+			if family, _, _ := strings.Cut(column, ":"); column != "key" && !slices.Contains(l.families(), family) {
+				t.Errorf("%s: %s is in none of the families %v", query, column, l.families())
+			}
+		}
+	}
+	for _, bad := range []string{"key=row", "page=a:b", "page=", "column=x", "fields=meta", "fields=a&page=a", "b=c"} {
+		if q, err := url.ParseQuery(bad); err != nil {
+			t.Fatal(err)
+		} else if _, err := parseLayout(q); err == nil {
+			t.Errorf("%s is accepted", bad)
+		}
+	}
+}
+
+// A field that a page no longer has is not in its row, whatever the order in which the visits are sent.
+func TestColumns(t *testing.T) {
+	at := sinktest.Server(t, "KUMO_TEST_HBASE") + fmt.Sprintf("/columns%d?fields=g&key=salt", time.Now().UnixNano())
+	s, err := open(t.Context(), at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	old := sinktest.Record(1)
+	old.Rules = []page.FieldRule{{Name: "product", Fields: []string{"title", "price"}}}
+	old.Fields = []sink.Fields{{Rule: "product", Values: []byte(`{"title":"a","price":12.50}`)}}
+	now := old
+	now.Time = now.Time.Add(time.Hour)
+	now.Fields = []sink.Fields{{Rule: "product", Values: []byte(`{"title":"b"}`)}}
+	u, err := url.Parse(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	get := func(column string) string {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+			"http://"+u.Host+u.Path+"/"+url.PathEscape(s.(*Sink).layout.key(now.URL))+"/"+column, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Accept", "application/octet-stream")
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		value, err := io.ReadAll(resp.Body)
+		if err != nil || resp.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %d %s, %v", column, resp.StatusCode, value, err)
+		}
+		return string(value)
+	}
+	put := func(r sink.Record) {
+		r.Fit()
+		if err := s.Put(t.Context(), []sink.Record{r}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(old)
+	if title, price := get("g:title"), get("g:price"); title != "a" || price != "12.50" {
+		t.Errorf("%q for %q", title, price)
+	}
+	put(now)
+	put(old) // by a node that was slow
+	if title, price := get("g:title"), get("g:price"); title != "b" || price != "" {
+		t.Errorf("%q for %q", title, price)
+	}
 }

@@ -54,20 +54,41 @@ const (
 	readTimeout     = 30 * time.Second // reading ends after this time without messages
 )
 
-// Open connects to a broker, and creates the topic if it does not exist. Tests pass further options.
-func Open(ctx context.Context, at *url.URL, more ...kgo.Opt) (*Sink, error) {
+// Check checks the form of a sink's URL.
+func Check(at *url.URL) error {
+	_, err := parse(at)
+	return err
+}
+
+// parse parses a sink's URL, and makes no connection.
+func parse(at *url.URL) (*Sink, error) {
 	s := &Sink{at: sink.RedactURL(at), topic: strings.Trim(at.Path, "/")}
-	query := at.Query()
+	query := sink.QueryWithoutTLS(at)
 	kind := query.Get("sasl")
 	query.Del("sasl")
-	query.Del("ca")
+	if s.topic == "" || strings.Contains(s.topic, "/") || at.Host == "" || len(query) > 0 {
+		return nil, advice.Usage("%s: want a URL such as kafka://host:9092/topic", s.at)
+	}
+	if at.User != nil {
+		login, err := saslOf(kind, at.User)
+		if err != nil {
+			return nil, advice.Usage("%s: %v", s.at, err)
+		}
+		s.opts = append(s.opts, login)
+	}
+	return s, nil
+}
+
+// Open connects to a broker, and creates the topic if it does not exist. Tests pass further options.
+func Open(ctx context.Context, at *url.URL, more ...kgo.Opt) (*Sink, error) {
+	s, err := parse(at)
+	if err != nil {
+		return nil, err
+	}
 	isTLS := strings.HasSuffix(at.Scheme, "+tls")
 	trust, err := sink.TLS(at, isTLS)
 	if err != nil {
 		return nil, err
-	}
-	if s.topic == "" || strings.Contains(s.topic, "/") || at.Host == "" || len(query) > 0 {
-		return nil, advice.Usage("%s: want a URL such as kafka://host:9092/topic", s.at)
 	}
 	var brokers []string
 	for broker := range strings.SplitSeq(at.Host, ",") {
@@ -76,18 +97,10 @@ func Open(ctx context.Context, at *url.URL, more ...kgo.Opt) (*Sink, error) {
 		}
 		brokers = append(brokers, broker)
 	}
-	s.opts = []kgo.Opt{kgo.SeedBrokers(brokers...), kgo.ClientID("kumo"), kgo.DialTimeout(brokerTimeout / 3),
-		kgo.RequestRetries(5),
-		kgo.RetryTimeout(brokerTimeout), kgo.DisableClientMetrics()}
+	s.opts = append(s.opts, kgo.SeedBrokers(brokers...), kgo.ClientID("kumo"), kgo.DialTimeout(brokerTimeout/3),
+		kgo.RequestRetries(5), kgo.RetryTimeout(brokerTimeout), kgo.DisableClientMetrics())
 	if isTLS {
 		s.opts = append(s.opts, kgo.DialTLSConfig(trust))
-	}
-	if at.User != nil {
-		login, err := saslOf(kind, at.User)
-		if err != nil {
-			return nil, advice.Usage("%s: %v", s.at, err)
-		}
-		s.opts = append(s.opts, login)
 	}
 	s.opts = append(s.opts, more...)
 	s.client, err = kgo.NewClient(append([]kgo.Opt{kgo.DefaultProduceTopic(s.topic), kgo.RequiredAcks(kgo.AllISRAcks()),

@@ -49,15 +49,29 @@ type Sink struct {
 	body  bytes.Buffer
 }
 
-// Open connects to a server, and creates the index if it does not exist.
-func Open(ctx context.Context, at *url.URL) (*Sink, error) {
+// Check checks the form of a sink's URL.
+func Check(at *url.URL) error {
+	_, err := parse(at)
+	return err
+}
+
+// parse parses a sink's URL, and makes no connection.
+func parse(at *url.URL) (*Sink, error) {
 	s := &Sink{index: strings.Trim(at.Path, "/")}
 	if s.index == "" || strings.ContainsAny(s.index, `/\*?"<>| ,#:`) || strings.ToLower(s.index) != s.index ||
 		strings.ContainsAny(s.index[:1], "_-+.") || at.Host == "" || len(sink.QueryWithoutTLS(at)) > 0 {
 		return nil, advice.Usage("%s: want a URL such as opensearch://host:9200/index, with the index in lower case",
 			sink.RedactURL(at))
 	}
-	var err error
+	return s, nil
+}
+
+// Open connects to a server, and creates the index if it does not exist.
+func Open(ctx context.Context, at *url.URL) (*Sink, error) {
+	s, err := parse(at)
+	if err != nil {
+		return nil, err
+	}
 	s.HTTP, err = sink.NewHTTP(at, timeout, sink.Hints{Name: "OpenSearch", Port: "9200",
 		Login: "set a user with access to the index: opensearch://USER@HOST:9200/INDEX, and the password in " +
 			"KUMO_SINK_PASSWORD",

@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,16 +38,17 @@ type Sink struct {
 	at    string // URL for messages
 	table pgx.Identifier
 	conn  *pgx.Conn // nil: not connected
+	width int       // number of columns that the table has: all, or all but the last, which older tables lack
 }
 
-// columns are the columns in the order in which they are copied.
+// columns are the columns in the order in which they are copied. An existing table may lack the last one.
 var columns = []struct{ name, kind string }{
 	{"id", "text PRIMARY KEY"}, {"url", "text NOT NULL"}, {"status", "integer NOT NULL"}, {"time", "timestamptz NOT NULL"},
 	{"type", "text"}, {"charset", "text"}, {"lang", "text"}, {"title", "text"}, {"h1", "text"}, {"description", "text"},
 	{"canonical", "text"}, {"bytes", "bigint NOT NULL"}, {"digest", "text"}, {"links", "integer NOT NULL"},
 	{"truncated", "text"}, {"host", "text NOT NULL"}, {"depth", "integer"}, {"noindex", "boolean NOT NULL"},
 	{"headline", "text"}, {"author", "text"}, {"published", "text"}, {"text", "text"}, {"fields", "jsonb"},
-	{"cut", "boolean NOT NULL"},
+	{"cut", "boolean NOT NULL"}, {"server_ip", "text"},
 }
 
 const (
@@ -54,19 +56,33 @@ const (
 	timeout        = 2 * time.Minute // for a batch: another client may hold a lock, or the server may be gone
 )
 
-// Open connects to a database, and creates the table if it does not exist.
-func Open(ctx context.Context, at *url.URL) (*Sink, error) {
+// Check checks the form of a sink's URL, except for libpq's parameters, which depend on the machine.
+func Check(at *url.URL) error {
+	_, err := parse(at)
+	return err
+}
+
+// parse parses kumo's part of a sink's URL, and makes no connection.
+func parse(at *url.URL) (*Sink, error) {
 	s := &Sink{at: sink.RedactURL(at), table: pgx.Identifier{"pages"}}
-	dsn, query := *at, at.Query()
-	if name := query.Get("table"); name != "" {
+	if name := at.Query().Get("table"); name != "" {
 		s.table = strings.Split(name, ".")
 		if len(s.table) > 2 || s.table[0] == "" || s.table[len(s.table)-1] == "" {
 			return nil, advice.Usage("%s: invalid table %q: want TABLE or SCHEMA.TABLE", s.at, name)
 		}
-		query.Del("table")
-		dsn.RawQuery = query.Encode()
 	}
-	var err error
+	return s, nil
+}
+
+// Open connects to a database, and creates the table if it does not exist.
+func Open(ctx context.Context, at *url.URL) (*Sink, error) {
+	s, err := parse(at)
+	if err != nil {
+		return nil, err
+	}
+	dsn, query := *at, at.Query()
+	query.Del("table")
+	dsn.RawQuery = query.Encode()
 	if s.cfg, err = pgx.ParseConfig(dsn.String()); err != nil {
 		return nil, advice.Usage("%s: want a URL such as postgres://user@host:5432/database?table=pages", s.at)
 	}
@@ -108,10 +124,20 @@ func (s *Sink) create(ctx context.Context, c *pgx.Conn) error {
 	if err := c.QueryRow(ctx, "SELECT to_regclass($1)::text", s.table.Sanitize()).Scan(&there); err != nil {
 		return s.explain("look into", err)
 	}
-	if there == nil {
+	if s.width = len(columns); there == nil {
 		_, err := c.Exec(ctx, "CREATE TABLE IF NOT EXISTS "+s.table.Sanitize()+" ("+strings.Join(kept, ", ")+")")
 		if err != nil {
 			return s.explain("create the table in", err)
+		}
+	} else {
+		var has bool
+		err := c.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_attribute WHERE attrelid = to_regclass($1) AND attname = $2 "+
+			"AND NOT attisdropped)", s.table.Sanitize(), columns[len(columns)-1].name).Scan(&has)
+		if err != nil {
+			return s.explain("look into", err)
+		}
+		if !has {
+			s.width--
 		}
 	}
 	// An empty batch checks the columns, the key and the permissions.
@@ -138,7 +164,7 @@ func (s *Sink) put(ctx context.Context, c *pgx.Conn, batch []sink.Record) error 
 		return s.explain("write to", err)
 	}
 	var names, sets []string
-	for _, col := range columns {
+	for _, col := range columns[:s.width] {
 		names = append(names, col.name)
 		if col.name != "id" {
 			quoted := pgx.Identifier{col.name}.Sanitize()
@@ -146,7 +172,7 @@ func (s *Sink) put(ctx context.Context, c *pgx.Conn, batch []sink.Record) error 
 		}
 	}
 	_, err = tx.CopyFrom(ctx, name, names, pgx.CopyFromSlice(len(batch), func(i int) ([]any, error) {
-		return values(&batch[i]), nil
+		return values(&batch[i])[:s.width], nil
 	}))
 	if err != nil {
 		return s.explain("write to", err)
@@ -180,7 +206,8 @@ func values(r *sink.Record) []any {
 	}
 	return []any{r.ID(), r.URL, int32(r.Status), r.Time, text(r.Type), text(r.Charset), text(r.Lang), text(r.Title),
 		text(r.H1), text(r.Description), text(r.Canonical), r.Bytes, text(r.Digest), int32(r.Links), text(r.Truncated),
-		r.Host, depth, r.NoIndex, text(r.Headline), text(r.Author), text(r.Published), text(r.Text), fields, r.Cut}
+		r.Host, depth, r.NoIndex, text(r.Headline), text(r.Author), text(r.Published), text(r.Text), fields, r.Cut,
+		text(r.ServerIP)}
 }
 
 // Flush implements sink.Sink: rows are visible at once.
@@ -286,5 +313,11 @@ func withoutConfig(err error) error {
 			text = inner.Error()
 		}
 	}
-	return &oneLineError{err, strings.ReplaceAll(text, "\n", "; ")}
+	var lines []string // one for each attempt to connect, with TLS and without: often the same
+	for line := range strings.SplitSeq(text, "\n") {
+		if line = strings.TrimSpace(line); !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return &oneLineError{err, strings.Join(lines, "; ")}
 }

@@ -154,3 +154,21 @@ func benchRoundTrip(b *testing.B, at, other *Cluster) {
 		ping()
 	}
 }
+
+// TestRequestsAllocateLittle checks that a request for new messages of a stream allocates no queue for tens of
+// thousands of messages. A node makes several such requests a second. The test counts all allocations of the process,
+// so it is not parallel.
+func TestRequestsAllocateLittle(t *testing.T) {
+	c := open(t, Config{Crawl: "little", Listen: bustest.Addresses(t, 1)[0], Dir: t.TempDir()})
+	var before, after runtime.MemStats
+	const requests = 50
+	runtime.ReadMemStats(&before)
+	for range requests {
+		q := query{From: 1 << 40, Next: c.names.allRegistry(), Batch: 256}
+		must(t, c.request(t.Context(), c.names.registry(), q, func(stored) error { return nil }))
+	}
+	runtime.ReadMemStats(&after)
+	if each := (after.TotalAlloc - before.TotalAlloc) / requests; each > 100<<10 {
+		t.Errorf("a request allocates %d bytes", each)
+	}
+}

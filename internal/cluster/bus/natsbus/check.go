@@ -11,7 +11,9 @@ import (
 
 // check validates a configuration, and sets defaults.
 func (c *Config) check() error {
-	if !isWord(c.Crawl) {
+	if c.Shared {
+		c.Crawl = sharedName
+	} else if !isWord(c.Crawl) {
 		return fmt.Errorf("crawl name %q: want one word of letters, digits, - and _", c.Crawl)
 	}
 	c.Timings = c.Timings.withDefaults()

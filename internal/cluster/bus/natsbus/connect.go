@@ -14,20 +14,24 @@ import (
 
 // connect connects to the cluster. It retries until ctx ends or an error is permanent.
 func (c *Cluster) connect(ctx context.Context) error {
-	opts, urls, err := c.options()
-	if err != nil {
-		return err
-	}
-	err = c.retry(ctx, func() error {
+	err := c.retry(ctx, func() error {
 		if c.server == nil && c.cfg.NATS == "" {
 			all := c.cfg.addresses()
 			away, wrong := c.cfg.probeAll(ctx, all)
+			if errors.Is(wrong, ErrShared) && c.adopts {
+				c.cfg.Shared = true
+				away, wrong = c.cfg.probeAll(ctx, all)
+			}
 			if wrong != nil {
 				return wrong
 			}
 			if len(away) == len(all) { // a client needs only one server
 				return &AbsentError{Servers: len(all), Unreachable: away}
 			}
+		}
+		opts, urls, err := c.options()
+		if err != nil {
+			return permanentError{err}
 		}
 		c.conn, err = nats.Connect(urls, opts...)
 		switch {
@@ -45,25 +49,29 @@ func (c *Cluster) connect(ctx context.Context) error {
 		return err
 	}
 	c.js, err = jetstream.New(c.conn)
-	return err
+	if err != nil {
+		return err
+	}
+	_, _ = c.findShared(ctx) // the first request reports the error
+	return nil
 }
 
 // retry calls f until it succeeds, ctx ends, or the error is permanent. Every few seconds it logs the last error. An
 // error of f that only reports the end of ctx does not replace an earlier one.
 func (c *Cluster) retry(ctx context.Context, f func() error) error {
 	began := time.Now()
-	said := began
+	logged := began
 	var last error
 	for {
 		err := f()
 		if err == nil || isPermanent(err) {
 			return err
 		}
-		if last == nil || ctx.Err() == nil {
+		if last == nil || !isOver(ctx) {
 			last = err
 		}
-		if ctx.Err() == nil && time.Since(said) > 2*time.Second {
-			said = time.Now()
+		if !isOver(ctx) && time.Since(logged) > 2*time.Second {
+			logged = time.Now()
 			c.log("still waiting after %v: %s", time.Since(began).Round(time.Second), describe(last))
 		}
 		select {
@@ -72,6 +80,13 @@ func (c *Cluster) retry(ctx context.Context, f func() error) error {
 		case <-time.After(pause):
 		}
 	}
+}
+
+// isOver reports whether ctx has ended or its deadline has passed. A connection with the same deadline may fail a moment
+// before ctx reports its end.
+func isOver(ctx context.Context) bool {
+	deadline, limited := ctx.Deadline()
+	return ctx.Err() != nil || limited && !time.Now().Before(deadline)
 }
 
 // redacted removes the passwords from a list of URLs.
@@ -90,6 +105,7 @@ func (c *Cluster) options() (opts []nats.Option, urls string, err error) {
 	opts = []nats.Option{
 		nats.Name(c.cfg.Name),
 		nats.MaxReconnects(-1),
+		nats.SyncQueueLen(answerQueue),
 		nats.ReconnectWait(t.Reconnect),
 		nats.ReconnectJitter(t.Reconnect, t.Reconnect),
 		nats.ReconnectBufSize(-1), // a message that cannot be sent now must not be sent later

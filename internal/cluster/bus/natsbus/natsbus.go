@@ -51,6 +51,9 @@ type Config struct {
 	Secret  secret.Secret
 	Dir     string // directory of the server's part of registry and logs
 
+	// Shared means that the servers serve any number of crawls, which clients reach with Sub. Crawl is ignored.
+	Shared bool
+
 	// NATS is the URL of an existing NATS server with JetStream, or several URLs separated by commas. Then no server is
 	// started, and of the fields above only Crawl and Name are used.
 	NATS     string
@@ -86,6 +89,10 @@ type Cluster struct {
 	conn    *nats.Conn
 	js      jetstream.JetStream
 	updates updates
+	parent  *Cluster      // of a Sub, which uses the parent's server and connection
+	adopts  bool          // a client: it accepts servers that are shared
+	maxAge  time.Duration // see SubConfig
+	creates bool          // creates missing streams
 	closing sync.Once
 	ctx     context.Context // canceled by Close
 	end     context.CancelFunc
@@ -104,6 +111,7 @@ func Open(ctx context.Context, cfg Config) (*Cluster, error) {
 		if err := c.connect(ctx); err != nil {
 			return err
 		}
+		c.creates = c.server != nil || c.cfg.NATS != ""
 		return c.makeStreams(ctx)
 	})
 }
@@ -134,6 +142,9 @@ func (c *Cluster) Join(node strategy.Node) (*Bus, error) {
 func (c *Cluster) Close() error {
 	c.closing.Do(func() {
 		c.end()
+		if c.parent != nil {
+			return
+		}
 		if c.conn != nil {
 			c.conn.Close()
 		}
@@ -145,9 +156,9 @@ func (c *Cluster) Close() error {
 	return nil
 }
 
-// Address returns the address on which this process's server listens; "" if it runs none.
+// Address returns the address on which this process's server listens; "" if it runs none, and for a Sub.
 func (c *Cluster) Address() string {
-	if c.server == nil {
+	if c.server == nil || c.parent != nil {
 		return ""
 	}
 	return c.cfg.Listen

@@ -188,6 +188,34 @@ func TestNATSThatWillNotDo(t *testing.T) {
 	}
 }
 
+// A client that was started before the nodes waits for them, and then finds out whether they share the servers.
+func TestAClientAwaitsNodes(t *testing.T) {
+	t.Parallel()
+	url := natsServer(t, server.Options{JetStream: true, MaxPayload: maxPayload})
+	connect := func(crawl string) *Cluster {
+		c, err := Connect(t.Context(), Config{Crawl: crawl, NATS: url})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		return c
+	}
+	one, several := connect("one"), connect("several")
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if err := several.AwaitNodes(ctx); !errors.Is(err, ErrNoNodes) {
+		t.Errorf("without nodes: %v", err)
+	}
+	open(t, Config{Crawl: "one", NATS: url})
+	if err := one.AwaitNodes(t.Context()); err != nil || one.Shared() {
+		t.Errorf("with a node of its own crawl: shared %v, %v", one.Shared(), err)
+	}
+	open(t, Config{Shared: true, NATS: url})
+	if err := several.AwaitNodes(t.Context()); err != nil || !several.Shared() {
+		t.Errorf("with a node of all crawls: shared %v, %v", several.Shared(), err)
+	}
+}
+
 // TestServerStartsAgain stops the only server under a client, which continues when the server is back.
 func TestServerStartsAgain(t *testing.T) {
 	t.Parallel()

@@ -41,7 +41,12 @@ func (c *Cluster) Peek(ctx context.Context) ([]bus.Entry, error) {
 // Connect is Open for callers that can work with Peek alone: it starts no server, and does not wait until registry and
 // logs can be written. Ready does.
 func Connect(ctx context.Context, cfg Config) (*Cluster, error) {
-	return openWith(cfg, func(c *Cluster) error { return c.connect(ctx) })
+	return openWith(cfg, func(c *Cluster) error {
+		c.adopts = true
+		err := c.connect(ctx)
+		c.creates = cfg.NATS != "" && !c.cfg.Shared // the nodes of shared servers create the streams of a crawl
+		return err
+	})
 }
 
 // Ready waits until registry and logs can be written, or ctx ends. If servers do not answer or have no leader, the

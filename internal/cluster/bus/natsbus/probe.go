@@ -17,14 +17,17 @@ import (
 
 // Errors of an address. An error message consists of the address and one of these.
 var (
-	ErrNoAnswer    = errors.New("does not answer")
-	ErrSecret      = errors.New("answers but does not accept this cluster's secret")
-	ErrNoSecret    = errors.New("answers without encryption: it was started without a secret, and this node has one")
-	ErrWantsSecret = errors.New("answers but wants a secret, and this node has none")
-	ErrOtherCrawl  = errors.New("belongs to another crawl's cluster")
-	ErrNotKumo     = errors.New("answers but is not a server of a kumo cluster")
-	ErrServers     = errors.New("the cluster was made with other servers")
-	ErrNoJetStream = errors.New("has no JetStream, which kumo needs: set jetstream in its configuration")
+	ErrNoAnswer      = errors.New("does not answer")
+	ErrSecret        = errors.New("answers but does not accept this cluster's secret")
+	ErrNoSecret      = errors.New("answers without encryption: it was started without a secret, and this node has one")
+	ErrWantsSecret   = errors.New("answers but wants a secret, and this node has none")
+	ErrOtherCrawl    = errors.New("belongs to another crawl's cluster")
+	ErrShared        = errors.New("serves several crawls, and this node one")
+	ErrNotKumo       = errors.New("answers but is not a server of a kumo cluster")
+	ErrServers       = errors.New("the cluster was made with other servers")
+	ErrNotOwnServers = errors.New("kumo does not manage its servers")
+	ErrNoNodes       = errors.New("has no data of this crawl, and no node of all crawls has used it yet")
+	ErrNoJetStream   = errors.New("has no JetStream, which kumo needs: set jetstream in its configuration")
 )
 
 // probeTime is the timeout for an address to answer.
@@ -156,7 +159,13 @@ func (c *Config) probeInfo(conn net.Conn) error {
 	if !ok {
 		return ErrNotKumo
 	}
-	if crawl, _, _ = strings.Cut(crawl, "@"); crawl != c.Crawl {
+	switch crawl, _, _ = strings.Cut(crawl, "@"); {
+	case crawl == c.owner():
+	case crawl == sharedName:
+		return ErrShared
+	case c.Shared:
+		return fmt.Errorf("%w: it serves only %q", ErrOtherCrawl, crawl)
+	default:
 		return fmt.Errorf("%w: it is %q, not %q", ErrOtherCrawl, crawl, c.Crawl)
 	}
 	return nil

@@ -43,6 +43,10 @@ type stored struct {
 // errIncomplete is returned for an incomplete answer.
 var errIncomplete = errors.New("part of the answer was lost")
 
+// answerQueue is the number of messages of an answer that can wait to be read: more than the largest query.Batch. With
+// the default, 65,536, each request allocates half a megabyte, and a slow node spends half its time collecting garbage.
+const answerQueue = 2048
+
 // request calls f with one server's answer to a query, in the order of numbers. The answer lacks messages that the
 // server does not have yet. If a part was lost on the way, as when the connection was interrupted, it returns
 // errIncomplete.

@@ -57,7 +57,7 @@ func (c *Config) serverOptions() (*server.Options, error) {
 		return nil, err
 	}
 	opts := &server.Options{
-		ServerName: serverName(c.Crawl, c.Listen),
+		ServerName: serverName(c.owner(), c.Listen),
 		Host:       host, Port: port, ClientAdvertise: c.Listen,
 		Username: user, Password: password,
 		MaxPayload: maxPayload, MaxPending: 64 << 20,
@@ -96,7 +96,7 @@ func (c *Config) clusterOptions(opts *server.Options, host string, port int) err
 		return err
 	}
 	opts.Cluster = server.ClusterOpts{
-		Name: clusterName(c.Crawl), Host: host, Port: port + 1,
+		Name: clusterName(c.owner()), Host: host, Port: port + 1,
 		Username: user, Password: password, PoolSize: -1, // one connection between two servers is enough
 		PingInterval: c.Timings.Ping, MaxPingsOut: 2,
 	}
@@ -114,11 +114,11 @@ func (c *Config) clusterOptions(opts *server.Options, host string, port int) err
 	return nil
 }
 
-// login returns the name and password of all nodes of a crawl. Nodes of another crawl cannot log in, even with the same
-// secret.
+// login returns the name and password of all nodes of a crawl, or of shared servers. Nodes of another crawl cannot log
+// in, even with the same secret.
 func (c *Config) login() (user, password string, err error) {
-	key, err := c.Secret.Derive("login "+c.Crawl, 16)
-	return "kumo-" + c.Crawl, hex.EncodeToString(key), err
+	key, err := c.Secret.Derive("login "+c.owner(), 16)
+	return "kumo-" + c.owner(), hex.EncodeToString(key), err
 }
 
 // Server and cluster names carry the crawl's name.

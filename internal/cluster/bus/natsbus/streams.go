@@ -18,7 +18,7 @@ func (c *Cluster) makeStreams(ctx context.Context) error {
 	err := c.retry(ctx, func() error {
 		err := c.tryStreams(ctx, most)
 		most = min(2*most, c.cfg.Timings.Request)
-		if err == nil || isPermanent(err) || c.cfg.NATS != "" || ctx.Err() != nil {
+		if err == nil || isPermanent(err) || c.cfg.NATS != "" || isOver(ctx) {
 			return withDescription(err)
 		}
 		return c.absentError(ctx, err)
@@ -70,6 +70,9 @@ func (c *Cluster) publishServers(ctx context.Context) error {
 func (c *Cluster) tryStreams(ctx context.Context, most time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
+	if c.maxAge > 0 {
+		return c.tryAgingStream(ctx)
+	}
 	for _, s := range []jetstream.StreamConfig{c.registryConfig(), c.logsConfig()} {
 		if err := c.makeStream(ctx, s); err != nil {
 			return fmt.Errorf("make %s: %w", s.Name, err)
@@ -88,7 +91,7 @@ func (c *Cluster) tryStreams(ctx context.Context, most time.Duration) error {
 
 func (c *Cluster) makeStream(ctx context.Context, want jetstream.StreamConfig) error {
 	stream, err := c.js.Stream(ctx, want.Name)
-	if errors.Is(err, jetstream.ErrStreamNotFound) && (c.server != nil || c.cfg.NATS != "") {
+	if errors.Is(err, jetstream.ErrStreamNotFound) && c.creates {
 		stream, err = c.js.CreateStream(ctx, want)
 	}
 	if c.cfg.NATS != "" && lacksJetStream(err) {

@@ -29,6 +29,9 @@ func (b *Bus) Watch(ctx context.Context, prefix string, f func(bus.Entry)) error
 	if b.isClosed() {
 		return bus.ErrClosed
 	}
+	if b.cluster.maxAge > 0 {
+		return errNoWatch
+	}
 	news := make(chan *nats.Msg, 1024)
 	stop, err := b.cluster.subscribe(news)
 	if err != nil {

@@ -12,12 +12,12 @@ import (
 // A termination detects the end of the crawl. The first member queries all others.
 //
 // It uses the method of four counters (F. Mattern, Algorithms for distributed termination detection, Distributed
-// Computing 2, 1987) with only one of the four counters. All nodes are queried twice, the second time after all have answered
-// the first query. A link in transit stays in the sender's outbox until the receiver has it, so a node is not idle
-// while something it sent is in transit. Suppose that all nodes were idle when they first answered, and that none has
-// received anything before its second answer. Then at each moment in between all nodes were idle, and nothing was in
-// transit. A new process counts from 0. So an answer names the process, and both answers of a node must come from the
-// same process.
+// Computing 2, 1987) with only one of the four counters. All nodes are queried twice, the second time after all have
+// answered the first query. A link in transit stays in the sender's outbox until the receiver has it, so a node is not
+// idle while something it sent is in transit. Suppose that all nodes were idle when they first answered, and that none
+// has received anything before its second answer. Then at each moment in between all nodes were idle, and nothing was
+// in transit. A new process counts from 0. So an answer names the process, and both answers of a node must come from
+// the same process.
 type termination struct {
 	cfg   *Config
 	links *links

@@ -23,6 +23,7 @@ type absences struct {
 	// end of the wait for nodes that an earlier process has met: finding them may take that long
 	untilEarlier  time.Time
 	untilSeen     time.Time // end of the wait for nodes that this process has seen die
+	untilDied     time.Time // the same, without the wait for nodes of an earlier process
 	untilReported time.Time // end of the wait reported by other backups: this node may have joined later
 	died          recent    // they may also be asleep: their machines may hold messages until they wake
 	left          recent    // nodes that have announced their leave, and may still be fetching
@@ -49,6 +50,12 @@ func (a *absences) foundOpen() {
 
 // missed starts the wait for a nearby node that no longer answers.
 func (a *absences) missed() { a.untilSeen = a.core.now.Add(a.wait) }
+
+// sawDeath is missed for a node that this process has known.
+func (a *absences) sawDeath() {
+	a.missed()
+	a.untilDied = a.untilSeen
+}
 
 // applyWait processes another backup's wait for missing nodes.
 func (a *absences) applyWait(r *reply) {

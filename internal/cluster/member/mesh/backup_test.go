@@ -115,7 +115,8 @@ func TestAgreementsShareOpenURLs(t *testing.T) {
 func (b *bench) openHosts() *openHosts {
 	s := &openHosts{core: b.core, place: b.place, mail: b, lookups: b, history: b, timings: newTimings(b.core),
 		died: func(strategy.Node) bool { return false }, closed: func(string) {}, byHost: map[string]*openHost{}}
-	s.checks = &checks{core: b.core, mail: b, every: 10 * time.Second, replyHandler: s.checkHandler, target: map[strategy.Node]*check{}}
+	s.checks = &checks{core: b.core, mail: b, every: 10 * time.Second, replyHandler: s.checkHandler,
+		target: map[strategy.Node]*check{}}
 	s.agreements = &agreements{core: b.core, place: b.place, mail: b, history: b, absences: b.absent, hosts: s}
 	s.marks = &marks{place: b.place, mail: b, history: b, mayLearn: always, hosts: s}
 	return s
@@ -285,4 +286,20 @@ func TestRecallsOfAHostGoTogether(t *testing.T) {
 	b.want("recalls", len(b.posts), 1)
 	b.answer(itemRecall, &reply{code: replyMoved, node: "guest~1"})
 	b.want("recalls at the guest", b.answer(itemRecall, yes), []strategy.Node{"guest~1"})
+}
+
+// TestBackupsLearnTheTargetWithMarks: a first backup that restarts learns from the others which node fetches a host.
+func TestBackupsLearnTheTargetWithMarks(t *testing.T) {
+	b := newBench(t, "a~1", "b~1")
+	s := b.openHosts()
+	host := b.host(b.place.isFirst)
+	b.record(host, open('x', 'y'), func(Recorded, []Link) {})
+	s.opened(host, 2, 2)
+	s.moved("old~1", item{host: host, node: "new~1"})
+	b.answer(itemDispatch, yes)
+	s.marks.receive("new~1", item{host: host, links: []Link{{Hash: Hash{'x'}, State: Done}}}, func(reply) {})
+	for _, p := range b.posts {
+		b.want("the target", p.it.node, "new~1")
+	}
+	b.want("marked at", len(b.answer(itemStore, yes)), 2)
 }

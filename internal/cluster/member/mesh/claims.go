@@ -204,7 +204,7 @@ func (c *claims) removeDone(k *claim, links []Link, states []State) {
 // without returns the links that are not among others.
 func without(links, others []Link) []Link {
 	return slices.DeleteFunc(links, func(k Link) bool {
-		return slices.ContainsFunc(others, func(d Link) bool { return d.Hash == k.Hash })
+		return slices.ContainsFunc(others, func(d Link) bool { return d.isVisit(&k) })
 	})
 }
 

@@ -16,7 +16,8 @@ import (
 
 // TestRecordsLieAtTheClosest lets nodes join, leave, die with their disks and come back in thousands of random
 // networks. When the network is quiet, the three nodes closest to a host have its whole history, and no other node has
-// any of it. KUMO_TEST_MESH_NETWORKS is the number of networks for each width of ids.
+// any of it. In every second network, the history moves in lists. KUMO_TEST_MESH_NETWORKS is the number of networks for
+// each width of ids.
 func TestRecordsLieAtTheClosest(t *testing.T) {
 	networks := testmain.Rounds(15, 40)
 	if n, err := strconv.Atoi(os.Getenv("KUMO_TEST_MESH_NETWORKS")); err == nil {
@@ -28,7 +29,7 @@ func TestRecordsLieAtTheClosest(t *testing.T) {
 			names := namesOf("node", bits, func(i int) string { return fmt.Sprintf("n%d~1", i) })
 			hosts := namesOf("backup", bits, func(i int) string { return fmt.Sprintf("h%d.test", i) })
 			for seed := range uint64(networks) {
-				c := newChurn(t, rand.New(rand.NewPCG(seed, uint64(bits))), bits, names, hosts)
+				c := newChurn(t, rand.New(rand.NewPCG(seed, uint64(bits))), bits, names, hosts, seed%2 == 1)
 				c.run()
 				c.judge()
 				if t.Failed() {
@@ -71,8 +72,9 @@ const (
 	mostWiped = 2 // of three backups
 )
 
-func newChurn(t *testing.T, rng *rand.Rand, bits int, names, hosts []string) *churn {
-	c := &churn{rng: rng, names: names, world: &world{t: t, now: time.Unix(1e9, 0), nodes: map[strategy.Node]*worldNode{}}}
+func newChurn(t *testing.T, rng *rand.Rand, bits int, names, hosts []string, lists bool) *churn {
+	c := &churn{rng: rng, names: names, world: &world{t: t, now: time.Unix(1e9, 0), nodes: map[strategy.Node]*worldNode{},
+		lists: lists}}
 	// most ids are in a part of the space, so that some buckets are full and others empty
 	near, shift := rng.IntN(1<<bits), rng.IntN(bits-4)
 	c.ids = func() int {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"kumo/internal/base/xor"
+	"kumo/internal/cluster/member/mesh/lists"
 	"kumo/internal/cluster/strategy"
 )
 
@@ -25,6 +26,8 @@ type copies struct {
 	hosts     *openHosts
 	postponed func() bool // whether open URLs must be sent first: see disclosure
 
+	byLists bool // the history moves in whole lists: the strategy is StrategyPaper
+	moved   Moves
 	before  []neighbor // this node and those around it at the last sweep
 	began   time.Time  // the last sweep
 	died    time.Time  // when the last node died
@@ -35,13 +38,14 @@ type copies struct {
 	pending map[string]*hostCopy
 }
 
-// A sweep goes over all hosts of the history.
+// A sweep goes over all hosts of the history, part by part.
 type sweep struct {
 	running bool
-	old     []neighbor // this node and those around it at the sweep before
-	proven  time.Time  // nodes that joined before this time have received everything; zero: all have
-	found   int        // hosts
-	next    func()     // continues the sweep when few hosts are being sent
+	parts   []lists.Part // the rest, the current one first
+	old     []neighbor   // this node and those around it at the sweep before
+	proven  time.Time    // nodes that joined before this time have received everything; zero: all have
+	found   int          // hosts
+	next    func()       // continues the sweep when few hosts are being sent
 }
 
 const (
@@ -135,7 +139,11 @@ func (c *copies) begin() {
 		c.sweep.proven = c.died.Add(-youngAge)
 	}
 	c.sweep.running, c.sweep.found = true, 0
-	c.core.do(Sweep{})
+	c.sweep.parts = []lists.Part{{}}
+	if c.byLists {
+		c.sweep.parts = c.divide(now)
+	}
+	c.sweepPart()
 }
 
 // swept copies the hosts that a sweep has found.
@@ -144,18 +152,21 @@ func (c *copies) swept(e Swept) {
 		return
 	}
 	c.sweep.found += len(e.Hosts)
-	for _, host := range e.Hosts {
-		c.copy(host)
+	part := c.sweep.parts[0]
+	if part.Whole = part.Whole && !c.again; part.Whole {
+		c.copyWhole(part.Range, e.Hosts)
+	} else {
+		for _, host := range e.Hosts {
+			c.copy(host)
+		}
 	}
 	c.sweep.next = func() {
 		if e.Next != "" {
-			c.core.do(Sweep{From: e.Next})
+			c.core.do(Sweep{From: e.Next, In: part.Range})
 			return
 		}
-		c.sweep.running = false
-		if c.again {
-			c.sweepSoon()
-		}
+		c.sweep.parts = c.sweep.parts[1:]
+		c.sweepPart()
 	}
 	c.resume()
 }
@@ -177,18 +188,27 @@ func (c *copies) changing(host string) {
 
 // copy sends a host to the nodes that have become its backups.
 func (c *copies) copy(host string) {
-	id := c.place.backupID(host)
-	old := c.oldBackups(id)
-	h := c.pending[host]
-	if h == nil {
-		h = &hostCopy{}
-	}
+	c.moved.Compared++
+	h := c.pendingCopy(host)
 	others, is := c.backups(host, h)
+	c.copyTo(host, h, others, is, c.oldBackups(c.place.backupID(host)))
+}
+
+func (c *copies) pendingCopy(host string) *hostCopy {
+	if h := c.pending[host]; h != nil {
+		return h
+	}
+	return &hostCopy{}
+}
+
+// copyTo sends a host to those of its backups that may lack it. is reports whether this node is one, too. old are the
+// former backups.
+func (c *copies) copyTo(host string, h *hostCopy, others []strategy.Node, is bool, old []strategy.Node) {
 	has := func(n strategy.Node) bool { return slices.Contains(h.has, n) }
 	if is {
 		has = func(n strategy.Node) bool { return slices.Contains(old, n) && !slices.Contains(h.to, n) }
 		for _, n := range others { // the first of the nodes that have it sends it
-			if has(n) && c.place.closerThanSelf(n, id) {
+			if has(n) && c.place.closerThanSelf(n, c.place.backupID(host)) {
 				return
 			}
 		}

@@ -40,9 +40,9 @@
 //
 // A [Machine] passes events and messages to its parts. Each part guards one protocol with its own state. core, place,
 // mail, lookups and history serve the others. A host's backups are claims, agreements, openHosts with checks and marks,
-// reviews, recalls, copies with transfers, absences and disclosure. A host's target is holdings with reports and
-// handovers, and balancer; routes serves the nodes that find links. All nodes together are gossip, counts, gatherings
-// and termination, and risks with riskLists and wards.
+// reviews, recalls, copies with transfers, absences and disclosure. A host's target is holdings with reports,
+// handovers and cookieSharing, and lending with a balancePolicy; routes serves the nodes that find links. All nodes
+// together are gossip, counts, gatherings and termination, and risks with riskLists and wards.
 //
 // # Differences from the paper
 //

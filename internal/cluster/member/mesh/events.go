@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"kumo/internal/base/xor"
+	"kumo/internal/cluster/member/mesh/lists"
 	"kumo/internal/cluster/strategy"
 )
 
@@ -24,12 +25,22 @@ const (
 // It must query again.
 const withheld = Done + 1
 
+// Scheduled is the state of a later visit that is not due yet. Only links have it: Recorded has Unknown for a scheduled
+// visit that is dispatched.
+const Scheduled = withheld + 1
+
 // A Link is a URL of a host that is named elsewhere.
 type Link struct {
 	Hash  Hash
 	State State
 	Item  []byte // in the engine's encoding; empty if the URL is done
+	// Which visit to the URL the state is of: 0 for the first, and more for each later one. A later visit is stronger
+	// than all states of earlier ones: these are done.
+	Visit uint64
 }
+
+// isVisit reports whether two links are about the same visit.
+func (k *Link) isVisit(o *Link) bool { return k.Hash == o.Hash && k.Visit == o.Visit }
 
 // An Overlay provides the other nodes: [kumo/internal/cluster/overlay], which runs in the same goroutine.
 type Overlay interface {
@@ -93,9 +104,11 @@ type HostLink struct {
 
 // Recorded answers Record: the links are in the history, durably.
 type Recorded struct {
-	ID     uint64
-	Before []State // of each link
-	Open   int     // open URLs of the host
+	ID uint64
+	// The state of each link before, as seen from its visit: Done, if a later visit was known. A Done or Scheduled link
+	// that replaces an earlier visit that was dispatched has Dispatched.
+	Before []State
+	Open   int // open URLs of the host
 }
 
 // Known answers Read. Next is the position of the rest; empty if there is none.
@@ -132,6 +145,27 @@ type Enqueued struct {
 type Finished struct {
 	Host   string
 	Hashes []Hash
+	// In a crawl with recrawls, the next visits of these URLs: Scheduled, or Done if there is none.
+	Next []Link
+}
+
+// Due reports that scheduled visits of this node's history are due. Only the first backup of their host dispatches
+// them, so the caller repeats it from time to time.
+type Due struct {
+	Host  string
+	Links []Link
+}
+
+// CookiesRead answers ReadCookies. Data is empty if servers have set no cookies for the host.
+type CookiesRead struct {
+	ID   uint64
+	Data []byte
+}
+
+// CookiesAdded answers AddCookies: requests to the host send the cookies, if they were valid.
+type CookiesAdded struct {
+	ID        uint64
+	Postponed bool // the engine does not run yet: the sender should repeat it
 }
 
 // Released answers Release: no request to the host is in flight, all its fetched URLs were reported by Finished, and
@@ -149,18 +183,20 @@ type Unrouted struct{ Hosts []string }
 // leaves.
 type Leave struct{}
 
-// Load reports the engine's load, every BalanceConfig.Interval.
+// Load reports the engine's load, every BalanceConfig.LoadInterval, or with StrategyPaper, after each Measure.
 type Load struct {
-	Waiting  int64   // URLs
-	Arriving float64 // URLs per second that have arrived since the last Load
-	Rate     float64 // URLs per second that are fetched, or could be if there were more
-	Busy     bool    // hosts have waited for the node, not the node for hosts
+	Waiting  int64         // URLs
+	Backlog  time.Duration // see BacklogOf
+	Arriving float64       // URLs per second that have arrived since the last Load
+	Rate     float64       // URLs per second that are fetched, or could be if there were more
+	Busy     bool          // hosts have waited for the node, not the node for hosts
 }
 
 // Spared answers Spare. Hosts is empty if no hosts can be spared.
 type Spared struct {
-	To    strategy.Node
-	Hosts []string
+	To      strategy.Node
+	Hosts   []string
+	Pending []int64 // URLs of each host; the paper's policy does not need them
 }
 
 // Change changes the crawl's record.
@@ -225,7 +261,10 @@ func (Opened) event()           {}
 func (Holding) event()          {}
 func (Enqueued) event()         {}
 func (Finished) event()         {}
+func (Due) event()              {}
 func (Released) event()         {}
+func (CookiesRead) event()      {}
+func (CookiesAdded) event()     {}
 func (Unrouted) event()         {}
 func (AtRisk) event()           {}
 func (Uploaded) event()         {}
@@ -284,9 +323,12 @@ type Read struct {
 	All  bool
 }
 
-// Sweep reads the names of all hosts in the history, some at a time, from a position: "", or the Next of a Swept, which
-// answers.
-type Sweep struct{ From string }
+// Sweep reads the names of the hosts in the history whose backup ids are in a range, some at a time, from a position:
+// "", or the Next of a Swept, which answers.
+type Sweep struct {
+	From string
+	In   lists.Range
+}
 
 // Drop deletes a host from the history: other nodes have it.
 type Drop struct{ Host string }
@@ -302,6 +344,19 @@ type Enqueue struct {
 // Release has the engine stop fetching a host. Released answers.
 type Release struct{ Host string }
 
+// ReadCookies reads the cookies that servers have set for a host, except secret ones. CookiesRead answers.
+type ReadCookies struct {
+	ID   uint64
+	Host string
+}
+
+// AddCookies adds cookies that another node had for a host. The data is not trusted. CookiesAdded answers.
+type AddCookies struct {
+	ID   uint64
+	Host string
+	Data []byte
+}
+
 // Publish replaces the view that workers use, at once.
 type Publish struct{ View *View }
 
@@ -315,7 +370,19 @@ type Left struct{}
 type Spare struct {
 	To   strategy.Node
 	URLs int64
+	// If each host has more URLs, one with up to twice as many may move. Of hosts with few and with many URLs, the same
+	// part should move: those with few may have more that are not known yet.
+	AtLeastOne bool
 }
+
+// Measure requests a Load, with StrategyPaper.
+type Measure struct{}
+
+// TermsAgreed reports the terms on which the crawl's nodes agree. The caller stores them for the next process.
+type TermsAgreed struct{ Terms AgreedTerms }
+
+// TermsRefused reports that this node cannot take part in the crawl: its Terms contradict those of the others.
+type TermsRefused struct{ Err error }
 
 // Changed reports a new version of the crawl's record. The caller stores it for the next process.
 type Changed struct{ Record RecordVersion }
@@ -383,29 +450,34 @@ type Lost struct{ Node strategy.Node }
 // Wake requests a Tick at a time. It replaces the previous Wake.
 type Wake struct{ At time.Time }
 
-func (Send) action()      {}
-func (Find) action()      {}
-func (Suspect) action()   {}
-func (Answer) action()    {}
-func (Record) action()    {}
-func (Read) action()      {}
-func (Sweep) action()     {}
-func (Drop) action()      {}
-func (Enqueue) action()   {}
-func (Release) action()   {}
-func (Publish) action()   {}
-func (Routed) action()    {}
-func (Wake) action()      {}
-func (Left) action()      {}
-func (Changed) action()   {}
-func (Added) action()     {}
-func (Gathered) action()  {}
-func (Ended) action()     {}
-func (Located) action()   {}
-func (Agreed) action()    {}
-func (Spare) action()     {}
-func (ReadRisk) action()  {}
-func (WriteRisk) action() {}
-func (DropRisk) action()  {}
-func (Safe) action()      {}
-func (Lost) action()      {}
+func (Send) action()         {}
+func (Find) action()         {}
+func (Suspect) action()      {}
+func (Answer) action()       {}
+func (Record) action()       {}
+func (Read) action()         {}
+func (Sweep) action()        {}
+func (Drop) action()         {}
+func (Enqueue) action()      {}
+func (Release) action()      {}
+func (ReadCookies) action()  {}
+func (AddCookies) action()   {}
+func (Publish) action()      {}
+func (Routed) action()       {}
+func (Wake) action()         {}
+func (Left) action()         {}
+func (Changed) action()      {}
+func (Measure) action()      {}
+func (TermsAgreed) action()  {}
+func (TermsRefused) action() {}
+func (Added) action()        {}
+func (Gathered) action()     {}
+func (Ended) action()        {}
+func (Located) action()      {}
+func (Agreed) action()       {}
+func (Spare) action()        {}
+func (ReadRisk) action()     {}
+func (WriteRisk) action()    {}
+func (DropRisk) action()     {}
+func (Safe) action()         {}
+func (Lost) action()         {}

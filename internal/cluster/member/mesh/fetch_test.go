@@ -28,7 +28,7 @@ func (f *fakeHandovers) allStopped(string)                    { f.stopped++ }
 func (b *bench) handovers(f *fakeHandovers, l lent) *handovers {
 	s := newHandovers(b.core)
 	s.place, s.mail, s.lookups, s.absences = b.place, b, newLookups(b.core, b.place, 10), b.absent
-	s.timings, s.lent, s.hosts = newTimings(b.core), l, f
+	s.timings, s.lent, s.hosts, s.former = newTimings(b.core), l, f, newFormer(b.core)
 	return s
 }
 
@@ -123,6 +123,7 @@ func TestReportsReachABackup(t *testing.T) {
 func TestHoldingsEndWhenAllIsReported(t *testing.T) {
 	b := newBench(t, "a~1")
 	s := &holdings{core: b.core, place: b.place, lookups: b, timings: newTimings(b.core), mayLearn: always,
+		cookies: newCookieSharing(b.core, b.place, b, false),
 		reports: &reports{core: b.core, place: b.place, mail: b, lookups: b, mayLearn: always},
 		pending: func(string) bool { return true }, byHost: map[string]*holding{}, enqueuing: map[uint64]func(Enqueued){}}
 	s.handovers = b.handovers(&fakeHandovers{}, nil)
@@ -147,49 +148,4 @@ func TestHoldingsEndWhenAllIsReported(t *testing.T) {
 	b.want("holds it", s.holds(host), false)
 	b.want("is this node's", b.place.view.Ours(host), true)
 	b.want("timing", s.timings.get(host).Wait, time.Minute)
-}
-
-// fakeBalanced stand in for the hosts that this node fetches.
-type fakeBalanced struct{ lent map[string]strategy.Node }
-
-func (f *fakeBalanced) holds(string) bool { return false }
-func (f *fakeBalanced) lendable(host string) func(strategy.Node) {
-	return func(to strategy.Node) { f.lent[host] = to }
-}
-func (f *fakeBalanced) releaseIfMoved(string) {}
-
-func TestBalancerLendsHostsToALightNode(t *testing.T) {
-	b := newBench(t, "a~1")
-	hosts := &fakeBalanced{lent: map[string]strategy.Node{}}
-	s := &balancer{core: b.core, place: b.place, mail: b, lookups: b, hosts: hosts, lent: lent{"l.test": "gone~1"},
-		pending: func(string) bool { return false }, cfg: BalanceConfig{Area: 5, Block: 20}, idle: map[string]int{}}
-	s.loaded(Load{Waiting: 200, Busy: true})
-	b.want("level", s.load.Level, 5)
-	b.answer(itemGuest, nil)
-	b.want("lent to a node that is gone", len(s.lent), 0)
-	b.answer(itemLevel, &reply{code: replyYes, number: -3})
-	b.answer(itemReserve, &reply{code: replyYes, number: 3})
-	b.want("spares", out[Spare](b), []Spare{{To: "a~1", URLs: 60}})
-	s.spared(Spared{To: "a~1", Hosts: []string{"x.test", "y.test"}})
-	b.posts[0].done("a~1", yes)
-	b.posts[1].done("a~1", nil)
-	b.want("lent", hosts.lent, map[string]strategy.Node{"x.test": "a~1"})
-}
-
-func TestBalancerReturnsIdleGuests(t *testing.T) {
-	b := newBench(t, "a~1")
-	s := &balancer{core: b.core, place: b.place, mail: b, lookups: b, hosts: &fakeBalanced{}, lent: lent{},
-		pending: func(string) bool { return false }, cfg: BalanceConfig{Area: 5, Block: 20}, idle: map[string]int{}}
-	s.loaded(Load{})
-	host := b.host(func(h string) bool { return !b.place.isTarget(h) })
-	codes := []byte{s.acceptGuest("a~1", item{host: host}).code, s.reserve("a~1", item{number: 100}).code,
-		s.acceptGuest("a~1", item{host: host}).code}
-	b.want("replies", codes, []byte{replyNo, replyYes, replyYes})
-	b.want("is this node's", b.place.view.Ours(host), true)
-	for range guestIdle {
-		b.want("returned", len(b.posts), 0)
-		s.loaded(Load{})
-	}
-	b.want("returned to", b.answer(itemReturn, yes), []strategy.Node{"a~1"})
-	b.want("is this node's", b.place.view.Ours(host), false)
 }

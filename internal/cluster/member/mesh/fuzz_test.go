@@ -39,8 +39,11 @@ func FuzzMessage(f *testing.F) {
 		{kind: itemDispatch, host: "h.test", links: []Link{open}},
 		{kind: itemMoved, host: "h.test", node: "x~1"},
 		{kind: itemMarks, host: "g.test", links: []Link{done}},
+		{kind: itemMarks, host: "g.test", links: []Link{done, {State: Scheduled, Visit: 1 << 40, Item: []byte("u")}}},
+		{kind: itemStore, host: "g.test", links: []Link{{State: Done, Visit: 2}, {State: Scheduled, Visit: 7}}},
 		{kind: itemYield, host: "h.test"}, {kind: itemLevel, number: -3}, {kind: itemReserve, number: 7},
 		{kind: itemGive, host: "i.test"}, {kind: itemCheck, host: "h.test"},
+		{kind: itemCookies, host: "guest.test", cookies: []byte("cookie")},
 	}
 	for _, it := range items {
 		w := []byte{messageItems, 1}
@@ -48,7 +51,8 @@ func FuzzMessage(f *testing.F) {
 		f.Add(w)
 	}
 	f.Add(encodeReplies(1, []reply{{code: replyYes, states: []State{Done, Unknown}}, {code: replyMoved, node: "x~1"}}))
-	f.Add([]byte{messageGather, 9, 3, 100})
+	f.Add([]byte{messageGather, 9, 3, 100, querySums})
+	f.Add([]byte{messageGather, 9, 0, 100, queryResults})
 	f.Add([]byte{messageTally, 9, 1, 1, 1, 1, 1, 1, 8, 0, 0, 0})
 	f.Add([]byte{messageRecord, 3, 1, 1, 'x', 2, '{', '}'})
 	f.Add(append([]byte{messageVersion, 1, 1, 'x', 2}, make([]byte, xor.Size)...))
@@ -61,9 +65,11 @@ func FuzzMessage(f *testing.F) {
 	f.Add(risksOf("", "f", "page"))
 	f.Add([]byte{messageHaveRisks, 1, 0, 0, 1, 1, 'f', 4})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		m := New(Config{Self: "self~1", Overlay: alone{}, HasPending: func(string) bool { return false }})
+		m := New(Config{Self: "self~1", Overlay: alone{}, HasPending: func(string) bool { return false },
+			ShareCookies: true})
 		now := time.Unix(1e9, 0)
 		m.Step(now, []Event{Fresh{now.Add(time.Hour)}, Load{Waiting: 3}}, nil)
+		m.place.setGuest("guest.test", true)
 		told := 0
 		for range 3 {
 			now = now.Add(time.Second)
@@ -81,6 +87,11 @@ func FuzzMessage(f *testing.F) {
 					answers = append(answers, Known{ID: a.ID})
 				case Release:
 					answers = append(answers, Released{Host: a.Host})
+				case ReadCookies:
+					answers = append(answers, CookiesRead{ID: a.ID, Data: []byte("secret")})
+				case AddCookies:
+					told += len(a.Data)
+					answers = append(answers, CookiesAdded{ID: a.ID})
 				case WriteRisk:
 					if len(a.Node) > 200 || strings.ContainsFunc(string(a.Node), isNoLetter) {
 						t.Errorf("lists of %q are kept, which is no node's name", a.Node)

@@ -26,6 +26,8 @@ type Tally struct {
 	Max           []uint64 // of the caller, the greatest of each
 	// of the caller, one per node; only some nodes' if they exceed MaxReports or MaxReportBytes
 	Reports [][]byte
+	Pages   PageTally // in a division of the page limit
+	Results []byte    // of the caller: one report of all
 }
 
 // Bounds of a Tally's Reports.
@@ -42,6 +44,7 @@ func (t *Tally) add(o Tally) {
 	t.Fingerprint += o.Fingerprint
 	t.Departed += o.Departed
 	t.DepartedPages += o.DepartedPages
+	t.Pages.add(o.Pages)
 	for i, n := range o.Figures {
 		if i == len(t.Figures) {
 			t.Figures = append(t.Figures, 0)
@@ -75,6 +78,20 @@ const (
 	maxFigures   = 64
 )
 
+// A query is what a gathering requests.
+type query struct {
+	kind     byte
+	division division // with queryPages
+}
+
+// The kinds of queries.
+const (
+	querySums    = iota
+	queryReports // also the nodes' reports
+	queryPages   // also the nodes' parts in a division of the page limit
+	queryResults // also one report of all nodes on the crawl
+)
+
 // gatherings add up all nodes' reports about themselves, over the tree that the buckets form.
 //
 // The node that begins queries one node of each of its buckets (messageGather). That node answers for all ids of the
@@ -88,7 +105,13 @@ type gatherings struct {
 	place  *place
 	own    func() Tally  // this node's tally
 	report func() []byte // its report; may be nil
-	all    map[gatherKey]*gathering
+	// its part in a division of the page limit, and what receives its grant
+	pages  func(*division, gatherKey) PageTally
+	accept func(gatherKey, int64)
+	// its report on the crawl, with those of departed nodes, and what merges reports; nil if this node does not report
+	results func() []byte
+	merge   func(present, gone [][]byte) []byte
+	all     map[gatherKey]*gathering
 }
 
 type gatherKey struct {
@@ -99,12 +122,15 @@ type gatherKey struct {
 // A gathering is a tally that is being added up.
 type gathering struct {
 	key     gatherKey
-	reports bool // include reports
+	query   query
 	sum     Tally
 	parts   []*part
 	over    bool
 	ends    time.Time
-	then    func(Tally) // called with the sum, if the gathering began here
+	then    func(*gathering) // called at the end, if the gathering began here
+	need    int64            // pages that this node requests
+	granted bool             // to this node and the parts: pages, or the report of all nodes
+	results [][]byte         // reports of the parts
 }
 
 // A part is a bucket, and the node that is queried for it.
@@ -115,21 +141,42 @@ type part struct {
 	asked      []strategy.Node
 	unanswered int // queries since the last answer
 	done       bool
+	need       int64 // pages that its nodes request
 }
 
 // gather adds up all nodes' tallies, with their reports if reports is true, and calls f with the sum.
 func (s *gatherings) gather(reports bool, f func(Tally)) {
-	g := &gathering{key: gatherKey{s.core.self, s.core.number()}, reports: reports, then: f}
+	q := query{kind: querySums}
+	if reports {
+		q.kind = queryReports
+	}
+	s.gatherAll(q, func(g *gathering) { f(g.sum) })
+}
+
+// gatherPages also adds up the nodes' parts in a division of the page limit.
+func (s *gatherings) gatherPages(d division, f func(*gathering)) {
+	s.gatherAll(query{kind: queryPages, division: d}, f)
+}
+
+func (s *gatherings) gatherAll(q query, f func(*gathering)) {
+	g := &gathering{key: gatherKey{s.core.self, s.core.number()}, query: q, then: f}
 	s.begin(g, s.place.width, gatherFor)
 }
 
 // begin requests the tallies of the given number of lowest buckets.
 func (s *gatherings) begin(g *gathering, buckets int, left time.Duration) {
 	s.all[g.key] = g
-	if g.sum = s.own(); g.reports && s.report != nil {
+	g.sum = s.own()
+	switch {
+	case g.query.kind == queryReports && s.report != nil:
 		if r := s.report(); len(r) <= MaxReportBytes {
 			g.sum.Reports = [][]byte{r}
 		}
+	case g.query.kind == queryPages && s.pages != nil:
+		g.sum.Pages = s.pages(&g.query.division, g.key)
+		g.need = g.sum.Pages.Need
+	case g.query.kind == queryResults && s.results != nil:
+		g.results = append(g.results, s.results())
 	}
 	s.place.eachLowBucket(buckets, func(i int, _ []strategy.Node) {
 		g.parts = append(g.parts, &part{id: s.core.number(), bucket: i})
@@ -196,15 +243,22 @@ func (s *gatherings) question(g *gathering, p *part) {
 	w.Uint(p.id)
 	w.Uint(uint64(p.bucket))
 	w.Uint(uint64(max(g.ends.Sub(s.core.now)-gatherMargin, 0) / time.Millisecond))
-	w.Bool(g.reports)
+	w.Byte(g.query.kind)
+	if g.query.kind == queryPages {
+		g.query.division.append(&w)
+	}
 	s.core.do(Send{To: p.to, Data: w})
 }
 
 func (s *gatherings) end(g *gathering) {
 	g.over = true
+	if len(g.results) > 0 {
+		g.sum.Results = s.merge(g.results, nil)
+		g.results = nil
+	}
 	if g.then != nil {
 		delete(s.all, g.key)
-		g.then(g.sum)
+		g.then(g)
 		return
 	}
 	s.answer(g)
@@ -225,14 +279,18 @@ func (s *gatherings) answer(g *gathering) {
 // asked processes a messageGather: this node answers for a part of the space.
 func (s *gatherings) asked(from strategy.Node, r *varint.Reader) error {
 	key := gatherKey{from, r.Uint()}
-	buckets, left, reports := r.Uint(), r.Uint(), r.Bool()
-	if !r.Complete() || buckets > uint64(s.place.width) || left > uint64(gatherFor/time.Millisecond) {
+	buckets, left, q := r.Uint(), r.Uint(), query{kind: r.Byte()}
+	if q.kind == queryPages {
+		q.division.read(r)
+	}
+	if !r.Complete() || q.kind > queryResults || buckets > uint64(s.place.width) ||
+		left > uint64(gatherFor/time.Millisecond) {
 		return errMessage
 	}
 	g := s.all[key]
 	switch {
 	case g == nil && len(s.all) < maxGathers:
-		g = &gathering{key: key, reports: reports}
+		g = &gathering{key: key, query: q}
 		if s.begin(g, int(buckets), time.Duration(left)*time.Millisecond); !g.over {
 			s.answer(g)
 		}
@@ -255,8 +313,11 @@ func (s *gatherings) answered(from strategy.Node, r *varint.Reader) error {
 				continue
 			}
 			if p.unanswered = 0; over {
-				p.done = true
+				p.done, p.need = true, t.Pages.Need
 				g.sum.add(t)
+				if len(t.Results) > 0 && g.query.kind == queryResults && s.merge != nil {
+					g.results = append(g.results, t.Results)
+				}
 				if !slices.ContainsFunc(g.parts, func(p *part) bool { return !p.done }) {
 					s.end(g)
 				}
@@ -265,6 +326,80 @@ func (s *gatherings) answered(from strategy.Node, r *varint.Reader) error {
 		}
 	}
 	return nil
+}
+
+// grant divides pages among this node and the parts of a gathering.
+func (s *gatherings) grant(g *gathering, pages int64) {
+	if g.granted {
+		return
+	}
+	g.granted = true
+	needs := []int64{g.need}
+	for _, p := range g.parts {
+		needs = append(needs, p.need)
+	}
+	shares := splitGrant(pages, needs, int(s.core.number()%uint64(len(needs))))
+	s.accept(g.key, shares[0])
+	for i, p := range g.parts {
+		if n := shares[1+i]; n > 0 {
+			w := varint.Writer{messageGrant}
+			w.Uint(p.id)
+			w.Uint(uint64(n))
+			s.core.do(Send{To: p.to, Data: w})
+		}
+	}
+}
+
+// granted processes a messageGrant: the answer to a tally of this node.
+func (s *gatherings) granted(from strategy.Node, r *varint.Reader) error {
+	key := gatherKey{from, r.Uint()}
+	pages := int64(r.UintMax(maxPages))
+	if !r.Complete() {
+		return errMessage
+	}
+	if g := s.all[key]; g != nil && g.over && g.query.kind == queryPages {
+		s.grant(g, pages)
+	}
+	return nil
+}
+
+// spread passes the report of all nodes on to the parts of a gathering.
+func (s *gatherings) spread(g *gathering, all Results) {
+	for _, p := range g.parts {
+		if p.to == "" {
+			continue
+		}
+		w := varint.Writer{messageWhole}
+		w.Uint(p.id)
+		w.Uint(uint64(all.Nodes))
+		w.Bytes(all.Data)
+		s.core.do(Send{To: p.to, Data: w})
+	}
+	s.core.do(all)
+}
+
+// received processes a messageWhole: the report of all nodes, including this one.
+func (s *gatherings) received(from strategy.Node, r *varint.Reader) error {
+	key := gatherKey{from, r.Uint()}
+	all := Results{Nodes: int(r.UintMax(maxPages)), Data: r.Bytes()}
+	if !r.Complete() || len(all.Data) > maxWhole {
+		return errMessage
+	}
+	if g := s.all[key]; g != nil && g.over && g.query.kind == queryResults && !g.granted {
+		g.granted = true
+		s.spread(g, all)
+	}
+	return nil
+}
+
+// gatherResults also merges the nodes' reports on the crawl.
+func (s *gatherings) gatherResults(e GatherResults) {
+	s.gatherAll(query{kind: queryResults}, func(g *gathering) {
+		s.core.do(GatheredResults{Tag: e.Tag, Data: g.sum.Results, Missing: g.sum.Missing})
+		if e.Spread && g.sum.Missing == 0 && len(g.sum.Results) <= maxWhole {
+			s.spread(g, Results{Nodes: g.sum.Nodes, Data: g.sum.Results})
+		}
+	})
 }
 
 func compareGathers(a, b gatherKey) int {
@@ -289,6 +424,10 @@ func (t *Tally) append(w *varint.Writer) {
 	w.Uint(uint64(len(t.Reports)))
 	for _, r := range t.Reports {
 		w.Bytes(r)
+	}
+	if t.Pages != (PageTally{}) || len(t.Results) > 0 {
+		t.Pages.append(w)
+		w.Bytes(t.Results)
 	}
 }
 
@@ -321,5 +460,9 @@ func (t *Tally) read(r *varint.Reader) bool {
 		}
 		t.Reports = append(t.Reports, b)
 	}
-	return true
+	if len(r.Rest) > 0 {
+		t.Pages.read(r)
+		t.Results = r.Bytes()
+	}
+	return len(t.Results) <= maxWhole
 }

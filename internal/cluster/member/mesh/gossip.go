@@ -55,6 +55,7 @@ const (
 type gossip struct {
 	core   *core
 	place  *place
+	terms  *terms
 	died   func() []strategy.Node                  // nodes that have died lately
 	read   func(id ChunkID) (data []byte, _ error) // reads a chunk; nil: chunks cannot be read
 	record RecordVersion

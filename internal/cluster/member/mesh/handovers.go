@@ -56,6 +56,7 @@ type handovers struct {
 	absences *absences
 	timings  *timings
 	lent     lent
+	former   *former
 	hosts    handoverHosts
 	silent   recent // nodes that have not answered
 }
@@ -99,12 +100,12 @@ func (s *handovers) postpone(h *handover, answer func(reply), take func(answer f
 }
 
 // begin sends stop requests to the closest node except this one, which may not have noticed yet that this one has
-// joined; the node that the first backup names, in case the closest one has just joined, too; and closer nodes that
-// leave, which may not have stopped.
+// joined; the node that the first backup names, in case the closest one has just joined, too; the node that has just
+// fetched it for this one; and closer nodes that leave, which may not have stopped.
 func (s *handovers) begin(h *handover, named strategy.Node) {
 	nodes, _ := s.place.near(h.id, 2)
 	nodes = slices.DeleteFunc(slices.Clone(nodes), func(n strategy.Node) bool { return n == s.core.self })
-	nodes = append(nodes[:min(len(nodes), 1)], named)
+	nodes = append(nodes[:min(len(nodes), 1)], named, s.former.of(h.host))
 	for _, n := range s.absences.left.list(s.core.now) {
 		if s.place.closerThanSelf(n, h.id) {
 			nodes = append(nodes, n)
@@ -210,12 +211,16 @@ func (s *handovers) yield(from strategy.Node, it item, answer func(reply)) {
 		if to := s.lent[it.host]; to != "" && to != from {
 			answer(reply{code: replyMoved, node: to})
 		} else {
-			closer := s.closerThanSelf(s.place.targetID(it.host), from)
-			answer(reply{code: replyNo, node: closer, number: s.timings.get(it.host).pack()})
+			other := s.former.of(it.host)
+			if other == "" || other == from {
+				other = s.closerThanSelf(s.place.targetID(it.host), from)
+			}
+			answer(reply{code: replyNo, node: other, number: s.timings.get(it.host).pack()})
 		}
 		return
 	}
-	if closer := s.place.compare(s.core.self, from, h.id) < 0 && !s.place.leaving; closer && !h.stopping {
+	closer := s.place.compare(s.core.self, from, h.id) < 0 && !s.place.leaving
+	if closer && !h.stopping && h.next != from {
 		answer(reply{code: replyMoved, node: s.core.self})
 		return
 	} else if !closer && (h.next == "" || s.place.compare(from, h.next, h.id) < 0) {

@@ -69,7 +69,7 @@ func newOf(links []Link, before []State) (fresh []Link) {
 func doneOf(links []Link, states []State) []Link {
 	done := withState(links, states, Done)
 	for i := range done {
-		done[i] = Link{Hash: done[i].Hash, State: Done}
+		done[i] = Link{Hash: done[i].Hash, State: Done, Visit: done[i].Visit}
 	}
 	return done
 }

@@ -34,11 +34,13 @@ type holdings struct {
 	lookups   finder
 	reports   *reports
 	handovers *handovers
+	cookies   *cookieSharing
 	timings   *timings
 	lent      lent
 	mayLearn  func(strategy.Node) bool // whether a node may learn that URLs are done
 	pending   func(host string) bool   // Config.HasPending
 	byHost    map[string]*holding
+	scheduled int // marks with the next visit of a URL
 	enqueuing map[uint64]func(Enqueued)
 }
 
@@ -165,6 +167,8 @@ func (s *holdings) finished(e Finished) {
 	for _, h := range e.Hashes {
 		g.marks = append(g.marks, Link{Hash: h, State: Done})
 	}
+	g.marks = append(g.marks, e.Next...)
+	s.scheduled += countScheduled(e.Next)
 	if first && !g.sending {
 		s.core.after(markDelay, func() { s.report(g) })
 	}
@@ -184,6 +188,7 @@ func (s *holdings) report(g *holding) {
 	links := slices.Clone(g.marks[:n])
 	s.reports.send(&g.contact, item{kind: itemMarks, host: g.host, links: links}, func() {
 		g.sending = false
+		s.scheduled -= countScheduled(links)
 		g.marks = slices.Delete(g.marks, 0, n)
 		s.report(g)
 	})
@@ -233,12 +238,23 @@ func (s *holdings) end(g *holding) {
 		return
 	}
 	g.sending = true
-	s.lookups.find(g.id, true, func(nodes []strategy.Node) {
-		timing := g.handover.timing.now(s.core.now).pack()
-		it := item{kind: itemMoved, host: g.host, number: timing}
-		if it.node = g.handover.next; it.node == "" && len(nodes) > 0 {
-			it.node = nodes[0]
+	s.lookups.find(g.id, true, func(nodes []strategy.Node) { s.passOn(g, nodes) })
+}
+
+// passOn sends a released host's cookies to its next target, which is the closest node if no other one has requested
+// the host, and then names that node to the first backup.
+func (s *holdings) passOn(g *holding, closest []strategy.Node) {
+	next := g.handover.next
+	if next == "" && len(closest) > 0 {
+		next = closest[0]
+	}
+	s.cookies.send(g.host, next, func() {
+		if by := g.handover.next; by != "" && by != next { // it has requested the host meanwhile
+			s.passOn(g, closest)
+			return
 		}
+		timing := g.handover.timing.now(s.core.now).pack()
+		it := item{kind: itemMoved, host: g.host, node: next, number: timing}
 		s.reports.send(&g.contact, it, func() {
 			s.forget(g)
 			if g.handover.timing.Wait > 0 { // nodes that will ask again still need it
@@ -279,6 +295,28 @@ func (s *holdings) lendable(host string) (lend func(to strategy.Node)) {
 			s.lent[host] = to
 			s.stop(g)
 		}
+	}
+}
+
+// announce prepares to pass a guest on to another node, which may request this one to stop from then on.
+func (s *holdings) announce(host string, to strategy.Node) bool {
+	g := s.byHost[host]
+	if g == nil || g.handover.stopping || g.handover.isWaiting() || g.handover.next != "" || !s.place.view.guests[host] {
+		return false
+	}
+	g.handover.next = to
+	return true
+}
+
+// pass stops fetching an announced guest; or does not, if ok is false.
+func (s *holdings) pass(host string, to strategy.Node, ok bool) {
+	g := s.byHost[host]
+	switch {
+	case g == nil || g.handover.next != to:
+	case !ok:
+		g.handover.next = ""
+	case !g.handover.stopping:
+		s.stop(g)
 	}
 }
 

@@ -129,7 +129,9 @@ func TestATargetThatHearsOfAGuest(t *testing.T) {
 	w, first, second, third := threeTargets(t)
 	if second.m.holdings.byHost[worldHost].handover.waitingReplies == nil {
 		w.say(itemDispatch, 0, w.node(0), third, Dispatched, 'a', 'b')
-		w.until("the third waits for the second", func() bool { return len(second.m.holdings.byHost[worldHost].handover.waitingReplies) > 0 })
+		w.until("the third waits for the second", func() bool {
+			return len(second.m.holdings.byHost[worldHost].handover.waitingReplies) > 0
+		})
 	}
 	first.m.holdings.cede(worldHost, "guest")
 	w.carry(first, first.m.end())

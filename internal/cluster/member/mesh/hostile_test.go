@@ -16,11 +16,15 @@ import (
 // A member of a mesh that has the cluster's secret may send anything. These tests check the effect on honest nodes;
 // docs/explanation/mesh-security.md describes it, with the attacks that cannot be prevented.
 
-// hostile returns a machine that knows one other node, which is hostile.
-func hostile(log *slog.Logger) (*Machine, time.Time) {
+// hostile returns a machine with the paper's policy that knows one other node, which is hostile.
+func hostile(log *slog.Logger) (*Machine, time.Time) { return hostileTo(paperConfig(), log) }
+
+// hostileTo returns such a machine with another configuration.
+func hostileTo(cfg Config, log *slog.Logger) (*Machine, time.Time) {
 	now := time.Unix(1e9, 0)
-	m := New(Config{Self: "self~1", Overlay: alone{}, HasPending: func(string) bool { return false }, Log: log,
-		Balance: BalanceConfig{Area: 5, Block: 20}})
+	cfg.Self, cfg.Overlay, cfg.HasPending, cfg.Log = "self~1", alone{}, func(string) bool { return false }, log
+	m := New(cfg)
+	m.Start(now, nil)
 	m.Step(now, []Event{Fresh{now.Add(24 * time.Hour)}, Load{}}, nil)
 	return m, now
 }
@@ -110,6 +114,91 @@ func TestGuestsThatNobodyReservedRoomFor(t *testing.T) {
 	}
 	if give("other~1", 40); len(m.place.view.guests) != 2*20 {
 		t.Errorf("%d guests, as those came twice that are there", len(m.place.view.guests))
+	}
+}
+
+// TestGuestsBeyondAnAllowance has a member that was sent a request give hosts without end: the node accepts the URLs
+// that it could fetch in four minutes, of a few targets.
+func TestGuestsBeyondAnAllowance(t *testing.T) {
+	for _, c := range []struct {
+		number int64 // URLs of a host
+		target func(i int) strategy.Node
+		want   int
+	}{
+		{1, func(int) strategy.Node { return "" }, 241},
+		{100, func(int) strategy.Node { return "" }, 2},
+		{1 << 40, func(int) strategy.Node { return "" }, 0},
+		{1, func(i int) strategy.Node { return strategy.Node(fmt.Sprintf("t%d~1", i)) }, maxLenders},
+	} {
+		m, now := hostileTo(Config{}, nil)
+		for _, a := range m.Step(now, []Event{Load{Rate: 1}}, nil) { // it queries the backlog
+			if s, is := a.(Send); is && s.Data[0] == messageItems {
+				r := varint.Reader{Rest: s.Data[1:]}
+				m.Step(now, []Event{Message{"other~1", encodeReplies(r.Uint(), []reply{{code: replyNo}})}}, nil)
+			}
+		}
+		m.Step(now, []Event{Message{"other~1", flightOf(1, item{kind: itemOffer})}}, nil)
+		for i := range 1000 {
+			give := item{kind: itemGive, host: fmt.Sprint(i), node: c.target(i), number: c.number}
+			m.Step(now, []Event{Message{"other~1", flightOf(uint64(i+2), give)}}, nil)
+		}
+		if got := len(m.place.view.guests); got != c.want {
+			t.Errorf("with %d URLs each, %d guests are accepted, want %d", c.number, got, c.want)
+		}
+	}
+}
+
+// TestItemsOfTheOtherPolicyAreAnswered has a member send all items of both policies.
+func TestItemsOfTheOtherPolicyAreAnswered(t *testing.T) {
+	for _, cfg := range []Config{{}, paperConfig()} {
+		m, now := hostileTo(cfg, nil)
+		kinds, answers := []byte{itemLevel, itemReserve, itemBacklog, itemRequest, itemOffer}, 0
+		for i, kind := range kinds {
+			for _, a := range m.Step(now, []Event{Message{"other~1", flightOf(uint64(i+1), item{kind: kind})}}, nil) {
+				if s, is := a.(Send); is && s.Data[0] == messageReplies {
+					answers++
+				}
+			}
+		}
+		if len(m.mail.inbound) > 0 || answers != len(kinds) {
+			t.Errorf("%q: %d of %d packets are answered, %d are in progress", cfg.Terms.Strategy, answers, len(kinds),
+				len(m.mail.inbound))
+		}
+	}
+}
+
+// TestMadeUpTermsDoNotEndAMember has a member send terms of another strategy that are said to be old.
+func TestMadeUpTermsDoNotEndAMember(t *testing.T) {
+	for _, cfg := range []Config{{}, paperConfig()} {
+		var log bytes.Buffer
+		m, now := hostileTo(cfg, slog.New(slog.NewTextHandler(&log, nil)))
+		before := m.gossip.terms.agreed.Terms
+		w := varint.Writer{messageTerms}
+		w.Bool(false)
+		w.Bool(true)
+		w.String("\x1b[2Jother")
+		w.Uint(3)
+		w.Uint(5000)
+		w.Uint(1 << 39)
+		w.Uint(1)
+		for i := range 100 {
+			at := now.Add(memberAfter + time.Duration(i)*time.Second)
+			for _, a := range m.Step(at, []Event{Message{"other~1", w}}, nil) {
+				if r, is := a.(TermsRefused); is {
+					t.Errorf("%q: %v", cfg.Terms.Strategy, r.Err)
+				}
+			}
+		}
+		if m.gossip.terms.agreed.Terms != before {
+			t.Errorf("%+v are adopted", m.gossip.terms.agreed)
+		}
+		if n := strings.Count(log.String(), "other terms"); n < 1 || n > 3 {
+			t.Errorf("%d lines of the log", n)
+		}
+	}
+	own := Terms{Strategy: Strategy}
+	if err := own.Check(Terms{Strategy: "\x1b[2J"}, "a"); strings.Contains(err.Error(), "\x1b") {
+		t.Errorf("%q", err)
 	}
 }
 
@@ -203,5 +292,83 @@ func TestGarbageDoesNotFillTheLog(t *testing.T) {
 	}
 	if n := strings.Count(log.String(), "invalid message from"); n < 1 || n > 3 {
 		t.Errorf("%d lines of the log", n)
+	}
+}
+
+// TestReportsThatNobodyRequested has a member request the report of a node that has none, and send reports with other
+// tallies: they are ignored.
+func TestReportsThatNobodyRequested(t *testing.T) {
+	merge := func(present, gone [][]byte) []byte {
+		t.Errorf("merged: %q, %q", present, gone)
+		return nil
+	}
+	for what, cfg := range map[string]Config{
+		"without reports": {},
+		"with reports": {Status: StatusConfig{Pages: func() int64 { return 0 }},
+			Results: ResultsConfig{Own: func() []byte { return nil }, Merge: merge}},
+	} {
+		m, now := hostileTo(cfg, nil)
+		if cfg.Results.Own == nil {
+			m.Step(now, []Event{Message{"other~1", []byte{messageGather, 9, 0, 100, queryResults}}}, nil)
+		}
+		gathered := 0
+		for _, a := range m.Step(now, []Event{Gather{Tag: 1}}, nil) {
+			s, is := a.(Send)
+			if !is || s.Data[0] != messageGather {
+				continue
+			}
+			r := varint.Reader{Rest: s.Data[1:]}
+			w := varint.Writer{messageTally}
+			w.Uint(r.Uint())
+			w.Bool(true)
+			sum := Tally{Nodes: 1, Results: []byte("report")}
+			sum.append(&w)
+			for _, a := range m.Step(now, []Event{Message{"other~1", w}}, nil) {
+				if g, is := a.(Gathered); is && g.Tally.Nodes == 2 && g.Tally.Results == nil {
+					gathered++
+				}
+			}
+		}
+		if gathered != 1 {
+			t.Errorf("%s: %d tallies of two nodes without a report", what, gathered)
+		}
+	}
+}
+
+// TestMadeUpReportsOfOtherNodes has a member send reports of a node and of another one, with great versions: the node's
+// own reports, and later ones of the other, are kept.
+func TestMadeUpReportsOfOtherNodes(t *testing.T) {
+	pages := int64(1)
+	stored := uint64(time.Unix(1e9, 0).Add(time.Minute).UnixMilli()) // the clock was a minute ahead
+	for _, version := range []uint64{0, stored, 1 << 62} {
+		cfg := Config{Status: StatusConfig{Pages: func() int64 { return pages }},
+			Results: ResultsConfig{Own: func() []byte { return fmt.Append(nil, pages) }},
+			Earlier: Earlier{Results: map[strategy.Node]Result{"self~1": {version, []byte("earlier")}}}}
+		m, now := hostileTo(cfg, nil)
+		receive := func(node string, version uint64, data string) {
+			w := varint.Writer{messageResult}
+			w.String(node)
+			w.Uint(version)
+			w.Bytes([]byte(data))
+			m.Step(now, []Event{Message{"other~1", w}}, nil)
+		}
+		for _, ahead := range []time.Duration{0, time.Minute, time.Hour, 1000 * time.Hour} {
+			receive("self~1", uint64(now.Add(ahead).UnixMilli()), "made up")
+		}
+		receive("self~1", 1<<64-1, "made up")
+		receive("gone~1", 1<<64-1, "made up")
+		receive("gone~1", uint64(now.UnixMilli()), "true")
+		if got := string(m.Results()["gone~1"].Data); got != "true" {
+			t.Errorf("the report of another node is %q", got)
+		}
+		for range 3 {
+			pages++
+			now = now.Add(resultsEvery)
+			m.Step(now, []Event{Tick{}}, nil)
+			if got := m.Results()["self~1"]; string(got.Data) != fmt.Sprint(pages) || version == stored &&
+				got.Version <= stored {
+				t.Errorf("after version %d: the own report is %q, version %d", version, got.Data, got.Version)
+			}
+		}
 	}
 }

@@ -430,4 +430,4 @@ func (s *openHosts) describeFirst() string {
 }
 
 // sortedKeys returns the keys of a map in order, so that runs are reproducible.
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

@@ -24,11 +24,22 @@ const (
 	itemYield   = 'y'
 	itemLevel   = 'l' // query of the load. Reply: number, the level
 	itemReserve = 'r' // reserve room for number blocks. Reply: number, the reserved blocks
-	itemGive    = 'g' // fetch this host for the sender
-	itemReturn  = 'b' // no URLs of this host are left; it is the receiver's again
-	itemGuest   = 'u' // query whether the receiver fetches this host for the sender
-	itemRecall  = 'k' // release this host, as if it were another node's: some of its pending URLs are done
-	itemOpen    = 'o' // query of the number of open URLs of this host in the receiver's history. Reply: number
+	// query of the backlog. The receiver remembers the sender as hungry. Reply: number, milliseconds
+	itemBacklog = 'w'
+	itemRequest = 'p' // request of hosts; number: the need. Reply: number of URLs whose hosts the receiver lends
+	itemOffer   = 'e' // the receiver may send an itemRequest
+	// fetch this host for the sender, or for its target, node, if that is not the sender; number: its pending URLs
+	itemGive   = 'g'
+	itemPass   = 'f' // node fetches this host from now on, which the receiver had lent to the sender
+	itemLender = 'z' // query of the receiver's process, which has lent hosts to the sender. Reply: number
+	itemRevoke = 'x' // stop fetching this host for the sender, which is no longer its target
+	itemReturn = 'b' // no URLs of this host are left; it is the receiver's again
+	itemGuest  = 'u' // query whether the receiver fetches this host for the sender
+	itemRecall = 'k' // release this host, as if it were another node's: some of its pending URLs are done
+	itemOpen   = 'o' // query of the number of open URLs of this host in the receiver's history. Reply: number
+
+	// the cookies of this host, which the receiver fetches next. Reply: replyMoved, if it fetches the host already
+	itemCookies = 'j'
 )
 
 // itemGiven is the number of an itemStore by which a node transfers its whole history of a host to a node that has
@@ -42,6 +53,8 @@ type item struct {
 	links  []Link
 	node   strategy.Node
 	number int64
+
+	cookies []byte // of an itemCookies, in the engine's encoding; at most MaxCookies bytes
 }
 
 // The codes of replies.
@@ -66,7 +79,8 @@ func (it *item) givesWork() bool {
 	switch it.kind {
 	case itemStore:
 		return anyOpen(it.links)
-	case itemOpen, itemLevel, itemGuest, itemReturn:
+	case itemOpen, itemLevel, itemBacklog, itemRequest, itemOffer, itemGuest, itemReturn, itemLender,
+		itemCookies:
 		return false
 	}
 	return true
@@ -368,10 +382,13 @@ func (m *mail) end(key packetKey, works bool) {
 	}
 }
 
+// handle processes an item. Items of another balancePolicy have no handler, nor has itemCookies without ShareCookies.
 func (m *mail) handle(from strategy.Node, it item, answer func(reply)) {
 	if f := m.handlers[it.kind]; f != nil {
 		f(from, it, answer)
+		return
 	}
+	answer(reply{code: replyNo})
 }
 
 // busy reports whether items are in transit, in either direction.

@@ -6,7 +6,11 @@ import "kumo/internal/cluster/strategy"
 //
 // A target reports fetched URLs to the first backup that it reaches (itemMarks), which records them and sends them to
 // the other backups (itemStore). Reviews repair lost messages.
+//
+// In a crawl with recrawls, the report of a URL has its next visit, Scheduled. No review would find a lost one, so it is
+// accepted only when all backups have it; otherwise the target repeats it.
 type marks struct {
+	absences *absences
 	place    *place
 	mail     poster
 	history  store
@@ -19,9 +23,11 @@ type marks struct {
 func (m *marks) mark(host string, done []Link, over func(before []State)) {
 	m.history.record(host, done, func(r Recorded, _ []Link) {
 		peers, _ := m.place.otherBackups(host)
+		// a target that is also the first backup may restart, and then know neither loans nor targets
+		it := item{kind: itemStore, host: host, links: done, node: m.hosts.target(host)}
 		for _, to := range peers {
 			if m.mayLearn(to) {
-				m.mail.post(to, item{kind: itemStore, host: host, links: done}, func(strategy.Node, *reply) {})
+				m.mail.post(to, it, func(strategy.Node, *reply) {})
 			}
 		}
 		over(r.Before)
@@ -35,10 +41,55 @@ func (m *marks) receive(from strategy.Node, it item, answer func(reply)) {
 		return
 	}
 	other := m.hosts.fetchedBy(it.host, from)
-	m.mark(it.host, it.links, func(before []State) {
+	over := func(before []State, accepted bool) {
 		if other {
 			m.differs(it, before)
 		}
-		answer(reply{code: replyYes})
+		if accepted {
+			answer(reply{code: replyYes})
+		} else {
+			answer(later())
+		}
+	}
+	if countScheduled(it.links) > 0 {
+		m.schedule(it.host, it.links, over)
+	} else {
+		m.mark(it.host, it.links, func(before []State) { over(before, true) })
+	}
+}
+
+// schedule is mark for links that may be scheduled. It reports whether all backups have recorded them.
+func (m *marks) schedule(host string, links []Link, over func(before []State, all bool)) {
+	m.history.record(host, links, func(r Recorded, _ []Link) {
+		var stored []strategy.Node
+		left := 1
+		answered := func() {
+			if left--; left == 0 {
+				over(r.Before, m.absences.complete(host, stored))
+			}
+		}
+		peers, _ := m.place.otherBackups(host)
+		for _, to := range peers {
+			if !m.mayLearn(to) {
+				continue
+			}
+			left++
+			m.mail.post(to, item{kind: itemStore, host: host, links: links}, func(_ strategy.Node, r *reply) {
+				if m.absences.applyWait(r); r != nil && r.code == replyYes {
+					stored = append(stored, to)
+				}
+				answered()
+			})
+		}
+		answered()
 	})
+}
+
+func countScheduled(links []Link) (n int) {
+	for i := range links {
+		if links[i].State == Scheduled {
+			n++
+		}
+	}
+	return n
 }

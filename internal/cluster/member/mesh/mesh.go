@@ -2,6 +2,7 @@ package mesh
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	"kumo/internal/base/splitmix"
@@ -23,22 +24,26 @@ type Machine struct {
 	lookups *lookups
 	history *history
 	// a host's first backup and other backups
-	claims   *claims
-	hosts    *openHosts
-	reviews  *reviews
-	copies   *copies
-	absences *absences
+	claims    *claims
+	hosts     *openHosts
+	dueVisits *dueVisits
+	reviews   *reviews
+	copies    *copies
+	absences  *absences
 	// nodes that may learn that URLs are done
 	disclosure *disclosure
 	// a host's target, and finders of links
 	holdings *holdings
 	routes   *routes
-	balancer *balancer
+	policy   balancePolicy
+	lending  *lending
 	// data that all nodes share
 	gossip      *gossip
 	counts      *counts
 	gatherings  *gatherings
 	termination *termination
+	pageShares  *pageShares
+	results     *results
 	risks       *risks
 }
 
@@ -72,15 +77,16 @@ func (m *Machine) connectBackup(cfg *Config) {
 		target: map[strategy.Node]*check{}}
 	hosts.agreements = &agreements{core: c, place: p, mail: m.mail, history: m.history, absences: m.absences,
 		hosts: hosts}
-	hosts.marks = &marks{place: p, mail: m.mail, history: m.history, mayLearn: d.mayLearn, hosts: hosts,
+	hosts.marks = &marks{absences: m.absences, place: p, mail: m.mail, history: m.history, mayLearn: d.mayLearn, hosts: hosts,
 		differs: recalls.differs}
 	transfers := &transfers{mail: m.mail, history: m.history, mayLearn: d.mayLearn, target: hosts.target}
 	m.claims = &claims{core: c, place: p, mail: m.mail, history: m.history, absences: m.absences, disclosure: d,
 		hosts: hosts, differs: recalls.differs, offers: map[offerKey]bool{}, byHost: map[string][]*claim{}}
 	hosts.closed = m.claims.forget
+	m.dueVisits = &dueVisits{core: c, place: p, claims: m.claims, claiming: map[string]bool{}}
 	m.reviews = &reviews{core: c, place: p, mail: m.mail, history: m.history, hosts: hosts}
-	m.copies = &copies{core: c, place: p, absences: m.absences, lookups: m.lookups, transfers: transfers, hosts: hosts,
-		postponed: d.pending, pending: map[string]*hostCopy{}}
+	m.copies = &copies{byLists: cfg.Terms.Strategy == StrategyPaper, core: c, place: p, absences: m.absences,
+		lookups: m.lookups, transfers: transfers, hosts: hosts, postponed: d.pending, pending: map[string]*hostCopy{}}
 	d.transfers, d.hosts, d.disclosed = transfers, hosts, m.copies.sweepSoon
 	m.disclosure, m.hosts = d, hosts
 }
@@ -88,26 +94,43 @@ func (m *Machine) connectBackup(cfg *Config) {
 // connectTarget creates the parts of a node that fetches hosts, and has the mail pass items to them and to the backup's
 // parts.
 func (m *Machine) connectTarget(cfg *Config) {
-	c, p, lent := m.core, m.place, lent{}
+	c, p, lent, former := m.core, m.place, lent{}, newFormer(m.core)
 	reports := &reports{core: c, place: p, mail: m.mail, lookups: m.lookups, mayLearn: m.disclosure.mayLearn}
 	handovers := newHandovers(c)
 	handovers.place, handovers.mail, handovers.lookups, handovers.lent = p, m.mail, m.lookups, lent
-	handovers.absences, handovers.timings = m.absences, m.hosts.timings
+	handovers.absences, handovers.timings, handovers.former = m.absences, m.hosts.timings, former
 	m.holdings = &holdings{core: c, place: p, lookups: m.lookups, reports: reports, handovers: handovers,
+		cookies: newCookieSharing(c, p, m.mail, cfg.ShareCookies),
 		timings: m.hosts.timings, lent: lent, mayLearn: m.disclosure.mayLearn, pending: cfg.HasPending,
 		byHost: map[string]*holding{}, enqueuing: map[uint64]func(Enqueued){}}
 	handovers.hosts = m.holdings
+	m.holdings.cookies.handover = m.holdings.of
 	m.routes = newRoutes(c, p, m.lookups, m.holdings.contact, cfg.MaxRoutes)
-	m.balancer = &balancer{core: c, place: p, mail: m.mail, lookups: m.lookups, hosts: m.holdings, lent: lent,
-		pending: cfg.HasPending, cfg: cfg.Balance, idle: map[string]int{}}
+	lending := &lending{core: c, place: p, mail: m.mail, lookups: m.lookups, hosts: m.holdings, lent: lent,
+		former: former, pending: cfg.HasPending, process: cfg.Process, guests: map[string]*guest{},
+		lenders: map[strategy.Node]int64{}}
+	m.lending = lending
+	t := newTerms(c, p, cfg.Terms, cfg.Earlier.Terms)
+	if cfg.Terms.Strategy == StrategyPaper {
+		paper := &paperBalance{core: c, place: p, mail: m.mail, lending: lending, cfg: cfg.Balance}
+		m.policy, t.apply = paper, paper.applyTerms
+	} else {
+		m.policy = newTimeBalance(c, p, m.mail, m.lookups, lending, cfg.HasPending)
+	}
+	m.gossip = &gossip{core: c, place: p, terms: t, read: cfg.ReadChunk, record: cfg.Earlier.Record}
+	lending.admit = m.policy.admit
 	m.mail.handlers = map[byte]itemHandler{
 		itemStore: m.claims.store, itemMarks: m.hosts.marks.receive, itemDispatch: m.holdings.dispatched,
 		itemYield: handovers.yield, itemMoved: atOnce(m.hosts.moved), itemOpen: atOnce(m.reviews.count),
 		itemCheck: atOnce(m.holdings.check), itemRecall: atOnce(m.holdings.recall),
-		itemLevel: atOnce(m.balancer.answerLevel), itemReserve: atOnce(m.balancer.reserve),
-		itemGive: atOnce(m.balancer.acceptGuest), itemReturn: atOnce(m.balancer.returned),
-		itemGuest: atOnce(m.balancer.answerGuest),
+		itemGive: atOnce(lending.acceptGuest), itemReturn: atOnce(lending.returned),
+		itemGuest: atOnce(lending.answerGuest), itemPass: atOnce(lending.passed), itemRevoke: atOnce(lending.revoked),
+		itemLender: atOnce(lending.answerLender),
 	}
+	if cfg.ShareCookies {
+		m.mail.handlers[itemCookies] = m.holdings.cookies.receive
+	}
+	maps.Copy(m.mail.handlers, m.policy.handlers())
 }
 
 // connectStatus creates the parts that collect data of all nodes, and has the inbox pass messages to all parts.
@@ -119,18 +142,27 @@ func (m *Machine) connectStatus(cfg *Config) {
 	m.reviews.engine = own.engine
 	m.gatherings = &gatherings{core: c, place: p, own: own.own, report: cfg.Status.Report,
 		all: map[gatherKey]*gathering{}}
-	m.gossip = &gossip{core: c, place: p, read: cfg.ReadChunk, record: cfg.Earlier.Record}
 	m.gossip.died = func() []strategy.Node { return m.absences.died.list(c.now) }
 	for _, id := range cfg.Earlier.Chunks {
 		m.gossip.chunks.add(id)
 	}
-	m.termination = &termination{core: c, place: p, gather: m.gatherings.gather, own: own.own, id: p.idOf("end", ""),
+	m.termination = &termination{core: c, place: p, gather: m.gatherings.gather, own: own.own, id: p.endID(),
 		version: func() uint64 { return m.gossip.record.Version }}
+	m.pageShares = &pageShares{core: c, place: p, cfg: cfg.Pages, gather: m.gatherings.gatherPages,
+		grant: m.gatherings.grant, share: func() { m.counts.send() }, isHere: m.termination.isHere,
+		awaits: func() bool { return c.now.Before(m.absences.untilDied) }}
+	m.gatherings.pages, m.gatherings.accept = m.pageShares.tally, m.pageShares.accept
+	m.results = newResults(c, p, cfg.Results, cfg.Status.Pages, cfg.Earlier.Results)
+	if m.results.cfg.Own != nil {
+		m.gatherings.results, m.gatherings.merge = m.results.own, cfg.Results.Merge
+	}
 	m.risks = newRisks(c, p, m.lookups, cfg.LostAfter, cfg.Earlier.Risks)
 	m.inbox.handlers = map[byte]messageHandler{
 		messageItems: m.mail.received, messageReplies: m.mail.acknowledged,
-		messageGather: m.gatherings.asked, messageTally: m.gatherings.answered,
+		messageGather: m.gatherings.asked, messageTally: m.gatherings.answered, messageGrant: m.gatherings.granted,
+		messageResult: m.results.receive, messageWhole: m.gatherings.received,
 		messageRecord: m.gossip.receiveRecord, messageVersion: m.gossip.receiveVersion,
+		messageTerms: m.gossip.terms.receive,
 		messageChunk: m.gossip.receiveChunk, messageHave: m.gossip.receiveHave, messageWant: m.gossip.receiveWant,
 		messageCounts: m.counts.receive, messageRisks: m.risks.wards.receive, messageHaveRisks: m.risks.acknowledged,
 	}
@@ -140,9 +172,12 @@ func (m *Machine) connectStatus(cfg *Config) {
 func (m *Machine) Start(now time.Time, out []Action) []Action {
 	m.core.begin(now, out)
 	m.absences.start()
+	m.gossip.terms.start()
 	m.core.after(agreeEvery, m.gossip.sync)
 	m.core.after(reviewQuiet, m.reviews.run)
+	m.lending.start()
 	m.counts.start()
+	m.results.start()
 	m.risks.watch()
 	return m.end()
 }
@@ -193,16 +228,22 @@ func (m *Machine) handle(e Event) {
 		m.holdings.foundAtStart(e.Host)
 	case Finished:
 		m.holdings.finished(e)
+	case Due:
+		m.dueVisits.due(e)
 	case Released:
 		m.holdings.released(e)
+	case CookiesRead:
+		call(m.holdings.cookies.reading, e.ID, e)
+	case CookiesAdded:
+		call(m.holdings.cookies.adding, e.ID, e)
 	case Unrouted:
 		m.routes.lookUp(e.Hosts)
 	case Leave:
 		m.leave()
 	case Load:
-		m.balancer.loaded(e)
+		m.policy.loaded(e)
 	case Spared:
-		m.balancer.spared(e)
+		m.policy.spared(e)
 	case Change:
 		m.gossip.change(e.Data)
 	case Add:
@@ -221,6 +262,10 @@ func (m *Machine) handle(e Event) {
 		call(m.risks.wards.writing, e.ID, e)
 	case Refetched:
 		m.risks.wards.refetched(e.Node)
+	case GatherResults:
+		m.gatherings.gatherResults(e)
+	case PageLimit:
+		m.pageShares.setLimit(e.Pages)
 	case Tick:
 	}
 }
@@ -236,10 +281,11 @@ func (m *Machine) gone(e NodeGone) {
 	m.copies.died = m.core.now
 	m.absences.died.add(e.Node, m.core.now)
 	if e.Near { // reports about other nodes come late: these may have been away for long
-		m.absences.missed()
+		m.absences.sawDeath()
 	}
 	m.mail.fail(e.Node)
 	m.hosts.gone(e.Node)
+	m.lending.gone(e.Node)
 }
 
 // updateNeighbors updates the roles of this node for all its hosts.
@@ -247,8 +293,11 @@ func (m *Machine) updateNeighbors() {
 	m.disclosure.update()
 	m.place.publish()
 	m.updateHosts()
+	m.gossip.terms.inform()
 	m.counts.send()
+	m.results.send()
 	m.termination.schedule()
+	m.pageShares.schedule()
 }
 
 func (m *Machine) updateHosts() {
@@ -256,6 +305,7 @@ func (m *Machine) updateHosts() {
 		m.copies.sweepSoon()
 	} else if m.place.isFresh() {
 		m.holdings.releaseMoved()
+		m.lending.revokeMoved()
 		m.hosts.updateAll()
 		m.copies.sweepSoon()
 	}
@@ -279,9 +329,11 @@ func (m *Machine) refresh(until time.Time) {
 		}
 	}
 	if m.place.extend(until); stale {
+		m.gossip.terms.placed()
 		m.updateHosts()
 	}
 	m.termination.schedule()
+	m.pageShares.schedule()
 }
 
 // resumeAlone continues as the only node: see isolation.
@@ -302,6 +354,7 @@ func (m *Machine) leave() {
 		return
 	}
 	m.place.leave()
+	m.lending.leave()
 	m.holdings.releaseAll()
 	m.hosts.updateAll()
 	m.copies.leave()
@@ -311,7 +364,7 @@ func (m *Machine) leave() {
 // checkLeft checks regularly whether everything was passed on.
 func (m *Machine) checkLeft() {
 	if m.isPassedOn() {
-		if m.copies.isEmpty() && !m.counts.send() {
+		if m.copies.isEmpty() && !m.shareLast() {
 			m.core.do(Left{})
 			return
 		}
@@ -320,13 +373,25 @@ func (m *Machine) checkLeft() {
 	m.core.after(pause, m.checkLeft)
 }
 
+// shareLast sends other nodes what they keep of this one, and reports whether there was anything to send.
+func (m *Machine) shareLast() bool {
+	if m.results.pages != nil && m.results.shared != m.results.pages() {
+		m.results.renew()
+	}
+	counts, results := m.counts.send(), m.results.send()
+	return counts || results
+}
+
 func (m *Machine) isPassedOn() bool {
 	return len(m.holdings.byHost) == 0 && m.Idle() && !m.mail.busy() && len(m.history.recording) == 0 &&
 		m.copies.isResting() && m.risks.wards.areShared()
 }
 
 // Balance returns the node's load, as of the last Load.
-func (m *Machine) Balance() Balance { return m.balancer.load }
+func (m *Machine) Balance() Balance { return m.policy.balance() }
+
+// Moves returns what the node's sweeps over its history have done.
+func (m *Machine) Moves() Moves { return m.copies.moved }
 
 // View returns the last published view.
 func (m *Machine) View() *View { return m.place.view }
@@ -348,6 +413,9 @@ func (m *Machine) FirstBackup(host string) (strategy.Node, bool) { return m.rout
 // Counts returns the numbers of pages that nodes have fetched, including this one, as far as known here.
 func (m *Machine) Counts() map[strategy.Node]int64 { return m.counts.all() }
 
+// Results returns the last reports of nodes on the crawl, including this one's, as far as known here.
+func (m *Machine) Results() map[strategy.Node]Result { return m.results.all() }
+
 // AwaitedUntil returns the end of the wait for nodes that have died and may come back; a zero time if none has died.
 func (m *Machine) AwaitedUntil() time.Time { return m.absences.untilSeen }
 
@@ -367,6 +435,10 @@ func (m *Machine) BusyReason() string {
 		return fmt.Sprintf("the engine is enqueuing %d batches", len(m.holdings.enqueuing))
 	case m.mail.executing > 0:
 		return fmt.Sprintf("processing %d packets of other nodes", m.mail.executing)
+	case m.holdings.scheduled > 0:
+		return fmt.Sprintf("the next visits to %d URLs are not recorded by all backups", m.holdings.scheduled)
+	case len(m.dueVisits.claiming) > 0:
+		return fmt.Sprintf("dispatching due visits to %d hosts", len(m.dueVisits.claiming))
 	case len(m.claims.offers) > 0:
 		return fmt.Sprintf("claiming %d batches of links", len(m.claims.offers))
 	case !m.place.leaving && !m.place.isFresh():

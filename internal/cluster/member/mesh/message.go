@@ -13,8 +13,11 @@ import (
 const (
 	messageItems   = 'i' // a packet: its number, its items
 	messageReplies = 'r' // its acknowledgement: the packet's number, a reply for each item
-	messageGather  = 'g' // a query: its number, the number of buckets, milliseconds left, whether for reports
+	messageGather  = 'g' // a query: its number, the number of buckets, milliseconds left, its kind, a division
 	messageTally   = 't' // its answer: the number, whether it is final, and if so, a Tally
+	messageGrant   = 'b' // grants pages to a node that answered: the query's number, the number of pages
+	messageResult  = 'e' // a node, the version of its report on the crawl, the report
+	messageWhole   = 'f' // the report of all nodes, to a node that answered: query number, number of nodes, report
 	messageRecord  = 'c' // the crawl's record: the number of buckets, its version, the version's author, its data
 	// a summary of the sender's data: whether the receiver should answer with its own, the version of the record, the
 	// version's author, the number of chunks, the sum of their ids
@@ -23,6 +26,10 @@ const (
 	messageHave    = 'h' // whether the receiver should answer with its own, ids of chunks that the sender has
 	messageWant    = 'w' // ids of chunks that the sender requests
 	messageCounts  = 'n' // nodes, each with its number of fetched pages
+	// the crawl's terms: whether the receiver should answer with its own, and whether the sender has some; if so, the
+	// strategy, the size of a block, the interval between updates, the terms' age, and the time until the next update,
+	// in milliseconds
+	messageTerms = 'p'
 	// the record files with lists of pages at risk: a number, the node of the files, if not the sender, for how many
 	// milliseconds that node has been missing, the files' names, the index of one, whether the receiver's copy of its
 	// list must be rewritten, the offset in the list of the piece that follows, and the piece
@@ -41,6 +48,9 @@ const (
 
 var errMessage = errors.New("invalid message of a mesh")
 
+// laterVisit is set in a link's state if the number of its visit follows.
+const laterVisit = 0x80
+
 func (it *item) append(w *varint.Writer) {
 	w.Byte(it.kind)
 	w.String(it.host)
@@ -50,8 +60,16 @@ func (it *item) append(w *varint.Writer) {
 	for i := range it.links {
 		k := &it.links[i]
 		*w = append(*w, k.Hash[:]...)
-		w.Byte(byte(k.State))
+		if k.Visit > 0 {
+			w.Byte(byte(k.State) | laterVisit)
+			w.Uint(k.Visit)
+		} else {
+			w.Byte(byte(k.State))
+		}
 		w.Bytes(k.Item)
+	}
+	if it.kind == itemCookies {
+		w.Bytes(it.cookies)
 	}
 }
 
@@ -65,7 +83,8 @@ func readItem(r *varint.Reader) item {
 	}
 	switch it.kind {
 	case itemStore, itemDispatch, itemMarks, itemMoved, itemCheck, itemYield, itemLevel, itemReserve, itemGive,
-		itemReturn, itemGuest, itemOpen, itemRecall:
+		itemReturn, itemGuest, itemOpen, itemRecall, itemBacklog, itemRequest, itemOffer, itemPass,
+		itemRevoke, itemLender, itemCookies:
 	default:
 		r.Bad = true
 	}
@@ -75,8 +94,20 @@ func readItem(r *varint.Reader) item {
 	for i := range it.links {
 		k := &it.links[i]
 		copy(k.Hash[:], r.Take(uint64(len(k.Hash))))
-		k.State, k.Item = State(r.Byte()), r.Bytes()
-		if k.State != Dispatched && k.State != Done || len(k.Item) > maxBytes {
+		state := r.Byte()
+		if k.State = State(state &^ laterVisit); state&laterVisit != 0 {
+			k.Visit = r.Uint()
+			r.Bad = r.Bad || k.Visit == 0
+		}
+		k.Item = r.Bytes()
+		known := k.State == Dispatched || k.State == Done || k.State == Scheduled && k.Visit > 0
+		if !known || len(k.Item) > maxBytes {
+			r.Bad = true
+			return item{}
+		}
+	}
+	if it.kind == itemCookies {
+		if it.cookies = r.Bytes(); len(it.cookies) > MaxCookies {
 			r.Bad = true
 			return item{}
 		}

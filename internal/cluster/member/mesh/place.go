@@ -36,6 +36,9 @@ func (p *place) idOf(kind, name string) xor.ID { return xor.Of(kind, name).Trunc
 
 func (p *place) nodeID(n strategy.Node) xor.ID { return p.idOf("node", string(n)) }
 
+// endID returns the id whose closest node detects the end of the crawl, and divides the page limit.
+func (p *place) endID() xor.ID { return p.idOf("end", "") }
+
 // targetID returns the id to which a host's target is the closest node.
 func (p *place) targetID(host string) xor.ID { return p.idOf("target", host) }
 
@@ -142,7 +145,7 @@ func (p *place) extend(until time.Time) {
 func (p *place) leave() {
 	p.leaving = true
 	v := *p.view
-	v.until, v.guests = time.Time{}, nil // the nodes that lent it hosts will notice that it no longer has them
+	v.until, v.guests = time.Time{}, nil
 	p.setView(&v)
 }
 

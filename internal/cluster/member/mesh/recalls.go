@@ -29,7 +29,7 @@ func (c *recalls) differs(it item, before []State) {
 		return
 	}
 	for i, s := range before {
-		if s != Unknown && s != it.links[i].State {
+		if s != Unknown && s != it.links[i].State && (s != Done || it.links[i].State != Scheduled) {
 			c.pending[it.host] = true
 			c.core.after(recallAfter, func() { c.recall(it.host) })
 			return

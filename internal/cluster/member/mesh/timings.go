@@ -59,7 +59,12 @@ func newTimings(c *core) *timings {
 	return &timings{core: c, of: bounded.NewRecent[string, timed](maxTimings)}
 }
 
-func (t *timings) put(host string, timing timed) { t.of.Put(host, timing) }
+// put merges a host's timing with the rest of the stored one, and keeps the stricter values. A suspended node may report
+// the timing of its own last request after another node has fetched from the host.
+func (t *timings) put(host string, timing timed) {
+	now := t.core.now
+	t.of.Put(host, timed{timing.now(now).merge(t.get(host)), now})
+}
 
 // get returns the rest of a host's timing, and drops an expired one.
 func (t *timings) get(host string) Timing {

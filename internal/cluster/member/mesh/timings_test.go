@@ -28,3 +28,22 @@ func TestTimingIsPacked(t *testing.T) {
 		t.Errorf("after 5 s: %+v", got)
 	}
 }
+
+// TestTimingsKeepTheStricter: a node that was suspended reports a host's timing as of its own last request. Another
+// node has fetched the host since.
+func TestTimingsKeepTheStricter(t *testing.T) {
+	b := newBench(t, "a~1", "b~1")
+	s := b.openHosts()
+	host := b.host(b.place.isFirst)
+	moved := func(wait time.Duration) {
+		s.moved("old~1", item{host: host, node: "new~1", number: Timing{Delay: 4 * time.Second, Wait: wait}.pack()})
+	}
+	moved(3 * time.Second)
+	b.pass(time.Second)
+	moved(500 * time.Millisecond)
+	b.want("the rest of the longer wait", s.timings.get(host).Wait, 2*time.Second)
+	moved(3 * time.Second)
+	b.want("a longer wait", s.timings.get(host).Wait, 3*time.Second)
+	b.pass(3 * time.Second)
+	b.want("an expired one", s.timings.get(host).Wait, time.Duration(0))
+}

@@ -13,15 +13,18 @@ import (
 // A world is machines with histories, messages in transit and a clock that the test controls. All nodes know which
 // nodes live.
 type world struct {
-	t     *testing.T
-	now   time.Time
-	nodes map[strategy.Node]*worldNode
-	live  []strategy.Node
-	wires []wire
-	cut   func(from, to strategy.Node) bool // messages that are lost; nil: none
-	lives uint64
-	late  map[strategy.Node]time.Duration // how much longer messages to a node take
-	sent  int                             // messages
+	t      *testing.T
+	now    time.Time
+	nodes  map[strategy.Node]*worldNode
+	live   []strategy.Node
+	wires  []wire
+	cut    func(from, to strategy.Node) bool // messages that are lost; nil: none
+	lives  uint64
+	late   map[strategy.Node]time.Duration // how much longer messages to a node take
+	sent   int                             // messages
+	limits []int64                         // pages of LimitReached actions
+	lists  bool                            // the strategy is StrategyPaper
+	share  func(strategy.Node) bool        // nodes with ShareCookies; nil: none
 }
 
 // A wire is a message in transit.
@@ -48,14 +51,20 @@ type worldNode struct {
 	kept    map[strategy.Node]int64 // Counts of its last process
 	tallies []Tally
 	left    bool
+	cookies string // of worldHost
+	sent    string // the cookies that its engine had when it got the first links
 
 	risks map[strategy.Node]map[string]int64 // lengths of lists of pages at risk
 	safe  []uint64                           // ids of Safe actions
 	lost  []strategy.Node                    // nodes of Lost actions
 	reads bool                               // a lost node's storage location is being read until the test ends that
 
-	ended   int // times that it has detected the crawl's end
-	doubted []strategy.Node
+	ended    int // times that it has detected the crawl's end
+	doubted  []strategy.Node
+	results  []string                 // of GatheredResults actions
+	whole    []string                 // of Results actions, with the numbers of nodes
+	reported map[strategy.Node]Result // Results of its last process
+	limit    *limitedEngine           // nil: the page limit is not tested
 }
 
 func (n *worldNode) Closest(id xor.ID, most int) ([]strategy.Node, bool) {
@@ -72,8 +81,11 @@ const (
 )
 
 // newWorld returns a world of n nodes: the first is worldHost's first backup, the second the next, and so on.
-func newWorld(t *testing.T, nodes int) *world {
-	w := &world{t: t, now: time.Unix(1e9, 0), nodes: map[strategy.Node]*worldNode{}}
+func newWorld(t *testing.T, nodes int) *world { return newWorldWith(t, nodes, nil) }
+
+// newWorldWith returns such a world, in which some nodes share cookies.
+func newWorldWith(t *testing.T, nodes int, share func(strategy.Node) bool) *world {
+	w := &world{t: t, now: time.Unix(1e9, 0), nodes: map[strategy.Node]*worldNode{}, share: share}
 	for i := range nodes {
 		name := strategy.Node(fmt.Sprintf("n%d~1", i))
 		w.nodes[name] = &worldNode{name: name, history: map[string]map[Hash]Link{}}
@@ -94,9 +106,15 @@ func (w *world) start(name strategy.Node) {
 	n := w.nodes[name]
 	w.lives++
 	n.knows = slices.Clone(w.live)
-	n.m = New(Config{AbsentWait: 2 * time.Minute, Self: name, Overlay: n, Process: w.lives, LostAfter: time.Minute,
+	var terms Terms
+	if w.lists {
+		terms.Strategy = StrategyPaper
+	}
+	n.m = New(Config{Terms: terms, ShareCookies: w.share != nil && w.share(name), AbsentWait: 2 * time.Minute,
+		Self: name, Overlay: n, Process: w.lives, LostAfter: time.Minute,
 		HasPending: func(string) bool { return true },
-		Earlier:    Earlier{MetOthers: len(n.history) > 0, Counts: n.kept, Risks: n.risks},
+		Earlier:    Earlier{MetOthers: len(n.history) > 0, Counts: n.kept, Risks: n.risks, Results: n.reported},
+		Pages:      n.limit.config(n), Results: resultsOf(n),
 		Status: StatusConfig{Pages: func() int64 { return n.pages },
 			Figures: func() ([]int64, []uint64) { return []int64{n.pages}, nil }}})
 	w.carry(n, n.m.Start(w.now, nil))
@@ -186,11 +204,19 @@ func (w *world) carry(n *worldNode, actions []Action) {
 			w.tell(n, n.read(a))
 		case Sweep:
 			var s Swept
-			s.Hosts = sortedKeys(n.history)
+			s.Hosts = slices.DeleteFunc(sortedKeys(n.history), func(h string) bool { return !a.In.Contains(w.backupID(h)) })
 			w.tell(n, s)
 		case Drop:
 			delete(n.history, a.Host)
+		case ReadCookies:
+			w.tell(n, CookiesRead{ID: a.ID, Data: []byte(n.cookies)})
+		case AddCookies:
+			n.cookies += string(a.Data)
+			w.tell(n, CookiesAdded{ID: a.ID})
 		case Enqueue:
+			if len(n.takes) == 0 {
+				n.sent = n.cookies
+			}
 			n.takes = append(n.takes, a)
 			done := make([]bool, len(a.Links))
 			for i, k := range a.Links {
@@ -228,6 +254,12 @@ func (w *world) carry(n *worldNode, actions []Action) {
 			n.left = true
 		case Ended:
 			n.ended++
+		case GatheredResults:
+			n.results = append(n.results, string(a.Data))
+		case Results:
+			n.whole = append(n.whole, fmt.Sprintf("%d: %s", a.Nodes, a.Data))
+		case LimitReached:
+			w.limits = append(w.limits, a.Pages)
 		case Suspect:
 			n.doubted = append(n.doubted, a.Node)
 		}
@@ -245,6 +277,8 @@ func (n *worldNode) grow(of strategy.Node, file string, by int) {
 	n.risks[of][file] += int64(by)
 }
 
+func (w *world) backupID(host string) xor.ID { return xor.Of("backup", host) }
+
 // atRisk has a node send its keepers more pages of a file.
 func (w *world) atRisk(n *worldNode, id uint64, file string, by int) {
 	n.grow(n.name, file, by)
@@ -259,9 +293,16 @@ func (n *worldNode) record(a Record) Recorded {
 	}
 	r := Recorded{ID: a.ID}
 	for _, k := range a.Links {
-		before := links[k.Hash].State
+		old := links[k.Hash]
+		before := old.State
+		switch {
+		case old.Visit > k.Visit:
+			before = Done
+		case old.Visit < k.Visit && (before != Dispatched || k.State == Dispatched), before == Scheduled:
+			before = Unknown
+		}
 		r.Before = append(r.Before, before)
-		if k.State > before {
+		if k.Visit > old.Visit || k.Visit == old.Visit && k.State != Scheduled && k.State > before {
 			links[k.Hash] = k
 		}
 	}

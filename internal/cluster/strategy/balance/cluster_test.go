@@ -22,7 +22,7 @@ const cut = 256
 func TestFiveNodes(t *testing.T) {
 	testmain.Slow(t)
 	learnt := samplesOf(t, 5)
-	seeds := testmain.Rounds(2, 5)
+	seeds := testmain.Rounds(6, 12)
 	evens := make([]run, seeds)
 	for seed := range evens {
 		even := newWorld(t, uint64(seed), Even, fiveNodes, nil)
@@ -33,11 +33,13 @@ func TestFiveNodes(t *testing.T) {
 		name    string
 		given   []byte
 		workers int
+		share   float64 // minimum of the mean
 		tail    float64 // maximum of the mean
 	}{
-		{"cold", nil, 8, 0.05},
-		{"learnt", learnt, 8, 0.05},
-		{"cold, with many workers", nil, 64, 0.06}, // workers that start many pages, which cannot be moved any more
+		{"cold", nil, 8, 0.95, 0.05},
+		{"learnt", learnt, 8, 0.95, 0.05},
+		// Such nodes start all pages that they get, and started pages cannot be moved.
+		{"cold, with many workers", nil, 64, 0.88, 0.1},
 	} {
 		var share, tail float64
 		for seed := range uint64(seeds) {
@@ -47,12 +49,12 @@ func TestFiveNodes(t *testing.T) {
 			r := w.finish()
 			ratio := r.time.Seconds() / evens[seed].time.Seconds()
 			t.Logf("%s, seed %d: %v; %.3f of the even split", c.name, seed, r, ratio)
-			if ratio > 0.4 || r.share < 0.93 || r.ends() > 0.1 {
+			if ratio > 0.4 || r.share < c.share-0.06 || r.ends() > 2*c.tail {
 				t.Errorf("%s, seed %d: %v; %.3f of the even split", c.name, seed, r, ratio)
 			}
 			share, tail = share+r.share/float64(seeds), tail+r.ends()/float64(seeds)
 		}
-		if t.Logf("%s: %.3f of the sum of speeds, tail %.1f %%", c.name, share, 100*tail); share < 0.95 || tail > c.tail {
+		if t.Logf("%s: %.3f of the sum of speeds, tail %.1f %%", c.name, share, 100*tail); share < c.share || tail > c.tail {
 			t.Errorf("%s: %.3f of the sum of speeds, tail %.1f %%", c.name, share, 100*tail)
 		}
 	}
@@ -124,14 +126,39 @@ func TestNothingToFetch(t *testing.T) {
 	}
 }
 
-// TestSwarm splits by particle swarm: worse than the shortest makespan, but far better than the even split.
-func TestSwarm(t *testing.T) {
-	w := newWorld(t, 1, Swarm, fiveNodes, nil)
-	w.find("n1~1", 500, cut)
-	if r := w.finish(); r.share < 0.85 || r.ends() > 0.2 {
-		t.Error(r)
-	} else {
-		t.Log(r)
+// TestPaper uses the paper's method, which splits once and moves nothing. Without samples it is the even split. Samples
+// of all numbers of URLs that a node may get make it far better: the network cannot extrapolate.
+func TestPaper(t *testing.T) {
+	var all []model.Sample
+	for urls := 10; urls <= 250; urls += 20 {
+		for i, m := range fiveNodes {
+			all = append(all, model.Sample{Node: fmt.Sprintf("n%d", i+1), Machine: model.Machine(m), URLs: urls,
+				Seconds: float64(urls) * pageTime(m)})
+		}
+	}
+	learnt, err := EncodeSamples(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for seed := range uint64(testmain.Rounds(2, 5)) {
+		runs := map[string]run{}
+		for name, given := range map[string][]byte{"cold": nil, "learnt": learnt} {
+			w := newWorld(t, seed, Paper, fiveNodes, given)
+			w.find("n1~1", 500, cut)
+			runs[name] = w.finish()
+			if t.Logf("seed %d, %s: %v", seed, name, runs[name]); w.moved > 0 {
+				t.Errorf("seed %d, %s: %d hosts have moved", seed, name, w.moved)
+			}
+			for _, n := range w.living() {
+				got := w.Nodes[n].Status().Quota
+				if got == nil || got.Basis == model.Network.String() != (given != nil) || given == nil && got.Given > 105 {
+					t.Errorf("seed %d, %s: %s has %+v", seed, name, n, got)
+				}
+			}
+		}
+		if runs["learnt"].time > runs["cold"].time*6/10 {
+			t.Errorf("seed %d: with samples it takes %v, without %v", seed, runs["learnt"].time, runs["cold"].time)
+		}
 	}
 }
 

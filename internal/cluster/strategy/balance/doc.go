@@ -10,11 +10,11 @@
 // A new host is not assigned at once. It is pooled, while its links stay with their finders, which report how many of
 // them are to be fetched. If there are none, because a rule excludes all, the host goes to its finder.
 //
-// A node that is about to finish gets its next piece. "About to" means within Config.MinWork, or within the time that
-// links take to reach it. A piece consists of hosts with half as many URLs as the node's share of the whole pool
-// (factoring: Hummel, Schonberg and Flynn, 1992). So later pieces can correct errors of a prediction. At the end, which
-// comes sooner for whole hosts than for slices, the rest of the pool is split at once. While no node's rate is known, a
-// piece is an eighth.
+// A node that is about to finish gets its next piece. "About to" means within Config.MinWork, for slices a third of it,
+// or within the time that links take to reach it. Such a node reports its load several times a second. A piece consists
+// of hosts with half as many URLs as the node's share of the whole pool (factoring: Hummel, Schonberg and Flynn, 1992).
+// So later pieces can correct errors of a prediction. At the end, which comes sooner for whole hosts than for slices,
+// the rest of the pool is split at once. While no node's rate is known, a piece is an eighth.
 //
 // The pool is bounded. Hosts beyond the bound go at once to the node that would finish them first, which is the best
 // split unit by unit.
@@ -44,7 +44,8 @@
 //
 // # Splitters
 //
-// Exact yields the shortest makespan. Swarm is the paper's particle swarm instead. Even and Hash are the paper's
+// Exact yields the shortest makespan. Paper is the paper's method: its network and its particle swarm. It splits what
+// was pooled within a second, once, by the predictions alone, and moves nothing later. Even and Hash are the paper's
 // baselines. They assign hosts at once, by equal numbers of links or by the hash of the name, and move nothing later.
 //
 // Package central implements the table of hosts, the log and the nodes' part; this package is its policy.

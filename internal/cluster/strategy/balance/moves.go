@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"kumo/internal/cluster/strategy"
+	"kumo/internal/cluster/strategy/balance/split"
 	"kumo/internal/cluster/strategy/central"
 	"kumo/internal/cluster/strategy/central/hosttable"
 )
@@ -73,7 +74,7 @@ const (
 
 // Offered promises the receiver a host that a node offers, unless it must not move.
 func (p *policy) Offered(o central.Offer) {
-	if !p.cfg.Splitter.predicts() || !p.Alive(o.To) || o.To == o.From || p.MovedRecently(o.Row, o.To, p.cfg.MinStay) {
+	if p.cfg.Splitter != Exact || !p.Alive(o.To) || o.To == o.From || p.MovedRecently(o.Row, o.To, p.cfg.MinStay) {
 		p.ReplyOwned(o.From, o.Host)
 		return
 	}
@@ -147,10 +148,11 @@ func (p *policy) rebalance() {
 	late, last, sum := 0.0, 0.0, 0
 	keeps := make([]int, len(all)) // URLs that will be fetched during the move, or are in progress
 	for i, n := range all {
-		left := n.left()
+		left := n.has
 		keeps[i] = left
 		if late = max(late, n.endsIn); n.endsIn > move.Seconds() {
-			keeps[i] = min(left, max(left-n.queued(), int(math.Ceil(float64(left)*move.Seconds()/n.endsIn))))
+			during := int(math.Ceil(float64(left) * move.Seconds() / n.endsIn))
+			keeps[i] = min(left, max(int(math.Ceil(n.inFlight)), during))
 		}
 		sum += left - keeps[i]
 		f, keep := n.worker.time(), keeps[i]
@@ -160,7 +162,7 @@ func (p *policy) rebalance() {
 		return
 	}
 	nodes := times(all)
-	counts := p.splitURLs(nodes, sum+p.pool.links)
+	counts := split.Exact(nodes, sum+p.pool.links)
 	for i := range all {
 		if counts[i] > 0 || keeps[i] > 0 {
 			last = max(last, nodes[i](counts[i]))
@@ -218,12 +220,12 @@ func (p *policy) requestMoves(all []*need, keeps, counts []int) (asked bool) {
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(all[i].endsIn, all[j].endsIn) })
 	for _, i := range order {
 		n := all[i]
-		if urls := keeps[i] + counts[i] - n.left(); urls > 0 {
+		if urls := keeps[i] + counts[i] - n.has; urls > 0 {
 			lacks = append(lacks, lack{n.node, urls})
 		}
 	}
 	for i, n := range all {
-		for over := n.left() - keeps[i] - counts[i]; over > 0 && len(lacks) > 0; {
+		for over := n.has - keeps[i] - counts[i]; over > 0 && len(lacks) > 0; {
 			l := &lacks[0]
 			urls := min(over, l.urls)
 			p.RequestOfferURLs(n.node, l.node, urls)

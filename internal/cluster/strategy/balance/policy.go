@@ -46,6 +46,7 @@ const (
 	trainEvery  = 5 * time.Second
 	splitEvery  = 200 * time.Millisecond
 	gatherPool  = 100 * time.Millisecond // new hosts arrive one by one, and are collected for a split
+	gatherBatch = time.Second            // the same for the splitter Paper, which splits only once
 	poolWait    = 30 * time.Second       // until a node repeats its request for a pooled host
 	quotaEvery  = 2 * time.Second
 )
@@ -94,8 +95,11 @@ func (p *policy) OwnerRequested(from strategy.Node, host string, links int) {
 	}
 	p.pool.add(p.Now(), host, from, links)
 	p.ReplyWait(from, host, poolWait)
-	if soon := p.Now().Add(gatherPool); p.splitAt.IsZero() {
-		p.splitAt = soon
+	if p.splitAt.IsZero() {
+		p.splitAt = p.Now().Add(gatherPool)
+		if p.cfg.Splitter == Paper {
+			p.splitAt = p.Now().Add(gatherBatch)
+		}
 	}
 }
 
@@ -167,7 +171,7 @@ func (p *policy) record(all ...model.Sample) {
 func (p *policy) worker(n strategy.Node) *worker {
 	w := p.workers[n]
 	if w == nil {
-		w = &worker{node: n}
+		w = &worker{node: n, uncorrected: p.cfg.Splitter == Paper}
 		p.workers[n] = w
 	}
 	w.setModel(p.model)
@@ -218,7 +222,7 @@ func (p *policy) Advance() {
 			p.sendQuota(w)
 		}
 	}
-	if p.cfg.Splitter.predicts() {
+	if p.cfg.Splitter == Exact {
 		p.rebalance()
 	}
 }

@@ -15,6 +15,7 @@ import (
 type pool struct {
 	hosts  map[string]*pooled
 	links  int
+	whole  int       // hosts that are not slices
 	sorted []*pooled // largest first; nil: not sorted
 }
 
@@ -47,6 +48,9 @@ func (l *pool) add(now time.Time, host string, from strategy.Node, links int) {
 	if h == nil {
 		h = &pooled{host: host}
 		l.hosts[host] = h
+		if h.whole() {
+			l.whole++
+		}
 	}
 	h.reportedAt = now
 	at := slices.IndexFunc(h.finders, func(f finder) bool { return f.node == from })
@@ -78,9 +82,15 @@ func (l *pool) removeHost(host string) *pooled {
 
 func (l *pool) remove(h *pooled) {
 	delete(l.hosts, h.host)
+	if h.whole() {
+		l.whole--
+	}
 	l.links -= h.links
 	h.removed = true
 }
+
+// hasWholeHosts reports whether there are hosts, and not only slices.
+func (l *pool) hasWholeHosts() bool { return l.whole > 0 }
 
 // bySize returns all hosts, the largest first.
 func (l *pool) bySize() []*pooled {

@@ -21,7 +21,11 @@ func ReadLog(key hosttable.Key, read func(func(number uint64, data []byte) error
 
 // TrainModel returns the trained model that a new leader with this Config derives from samples.
 func TrainModel(c Config, all []model.Sample) *model.Model {
-	m := model.New(model.Config{Hidden: c.Hidden, Seed: c.Seed, MaxSamples: maxSamples})
+	cfg := model.Config{Seed: c.Seed, MaxSamples: maxSamples}
+	if l := c.Learning; c.Splitter == Paper {
+		cfg.Paper, cfg.Hidden, cfg.Rate, cfg.Threshold = true, l.Hidden, l.Rate, l.Threshold
+	}
+	m := model.New(cfg)
 	for _, s := range all {
 		_ = m.Add(s) // checked when it was written or read
 	}

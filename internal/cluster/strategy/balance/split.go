@@ -14,7 +14,8 @@ import (
 // A need is a node's demand for work.
 type need struct {
 	*worker
-	time   split.Time // for URLs in addition to those that it has
+	has    int        // URLs that it still has to fetch, see worker.expected; rounded up
+	time   split.Time // for URLs in addition to these
 	endsIn float64    // seconds until it finishes these
 	lowIn  float64    // seconds until it has too little work
 	share  int        // URLs of the pool that it should get
@@ -23,15 +24,25 @@ type need struct {
 
 // needs returns the nodes that may get work.
 func (p *policy) needs() (all []*need) {
+	lead, whole := p.lead(), p.pool.hasWholeHosts()
 	for _, w := range p.activeWorkers() {
-		f, left := w.time(), w.left()
-		n := &need{worker: w, lead: max(p.cfg.MinWork, w.delivery.took).Seconds(),
-			time: func(n int) float64 { return f(left + n) }}
+		f, left := w.time(), w.expected(p.Now())
+		has, took := int(math.Ceil(left)), w.delivery.took.Seconds()
+		if !whole {
+			took -= p.reportWait()
+		}
+		n := &need{worker: w, has: has, lead: max(lead, took),
+			time: func(n int) float64 {
+				if has+n <= 0 {
+					return 0
+				}
+				return f(has+n) * (left + float64(n)) / float64(has+n)
+			}}
 		if left > 0 {
-			n.endsIn = f(left)
-			n.lowIn = n.endsIn - p.Now().Sub(w.reportedAt).Seconds()
+			n.endsIn = n.time(0)
+			n.lowIn = n.endsIn
 			if w.load.Busy >= idleBusy { // its workers may be the limit
-				n.lowIn -= n.endsIn * float64(left-w.queued()) / float64(left)
+				n.lowIn -= n.endsIn * min(1, w.inFlight/left)
 			}
 		}
 		all = append(all, n)
@@ -39,19 +50,19 @@ func (p *policy) needs() (all []*need) {
 	return all
 }
 
+// reportWait returns how many seconds sooner a node with little work reports that links have arrived.
+func (p *policy) reportWait() float64 {
+	if p.cfg.ShortBeat == 0 {
+		return 0
+	}
+	return (p.cfg.Beat - p.cfg.ShortBeat).Seconds() * 3 / 4
+}
+
 func times(all []*need) (times []split.Time) {
 	for _, n := range all {
 		times = append(times, n.time)
 	}
 	return times
-}
-
-// splitURLs splits URLs, at least one, among nodes.
-func (p *policy) splitURLs(nodes []split.Time, urls int) []int {
-	if p.cfg.Splitter == Swarm {
-		return split.Swarm(nodes, urls, split.SwarmConfig{Seed: p.cfg.Seed})
-	}
-	return split.Exact(nodes, urls)
 }
 
 // earliestNode returns the node for a host that is not pooled.
@@ -72,20 +83,33 @@ func earliest(all []*need, urls int) *need {
 	return slices.MinFunc(all, func(a, b *need) int { return cmp.Compare(a.time(urls), b.time(urls)) })
 }
 
-// The rest of the pool is assigned when all nodes would finish within a multiple of MinWork. The multiple is smaller if
-// the pool has only slices, since politeness delays the URLs of whole hosts.
+// The rest of the pool is assigned when all nodes would finish within some leads. Pieces last for some leads, too. Whole
+// hosts need more, since politeness delays their URLs.
 const (
 	assignHostsAt  = 4
-	assignSlicesAt = 2
+	assignSlicesAt = 1
+	// minimum pieces
+	hostLeads  = 2
+	sliceLeads = 1
+	// lead of slices as a share of Config.MinWork; it can be short, since nodes with little work report often
+	sliceLead = 0.35
 )
+
+// lead returns the least seconds of work below which a node gets more; nodes that links reach later get it sooner.
+func (p *policy) lead() float64 {
+	if p.pool.hasWholeHosts() {
+		return p.cfg.MinWork.Seconds()
+	}
+	return sliceLead * p.cfg.MinWork.Seconds()
+}
 
 // assignAllAt returns how many seconds before the expected end the rest of the pool is assigned.
 func (p *policy) assignAllAt() float64 {
 	leads := assignSlicesAt
-	if slices.ContainsFunc(p.pool.bySize(), (*pooled).whole) {
+	if p.pool.hasWholeHosts() {
 		leads = assignHostsAt
 	}
-	return float64(leads) * p.cfg.MinWork.Seconds()
+	return float64(leads) * p.lead()
 }
 
 // split assigns pooled hosts to nodes that need more work.
@@ -95,8 +119,15 @@ func (p *policy) split() {
 	}
 	all := p.needs()
 	nodes := times(all)
+	if p.cfg.Splitter == Paper {
+		for i, count := range split.Swarm(nodes, p.pool.links, split.SwarmConfig{Seed: p.cfg.Seed}) {
+			all[i].share = count
+		}
+		p.assignAll(all)
+		return
+	}
 	last := 0.0
-	for i, count := range p.splitURLs(nodes, p.pool.links) {
+	for i, count := range split.Exact(nodes, p.pool.links) {
 		n := all[i]
 		n.share = count
 		if count > 0 {
@@ -110,7 +141,7 @@ func (p *policy) split() {
 	}
 	slices.SortStableFunc(all, func(a, b *need) int { return cmp.Compare(a.lowIn, b.lowIn) })
 	for _, n := range all {
-		if n.lowIn < n.lead && n.share > 0 && (n.hasOwnRate() || n.left() == 0) {
+		if n.lowIn < n.lead && n.share > 0 && (n.hasOwnRate() || n.has == 0) {
 			p.assignPiece(all, n, last)
 		}
 	}
@@ -128,11 +159,15 @@ func (n *need) part() int {
 	return (n.share + of - 1) / of
 }
 
-// assignPiece assigns a node its next piece: a part of its share, but at least work for two leads.
+// assignPiece assigns a node its next piece: a part of its share, but at least work for some leads.
 func (p *policy) assignPiece(all []*need, n *need, last float64) {
 	urls := n.part()
 	if n.hasOwnRate() {
-		lasts := unitsWithin(n.worker.time(), n.left()+n.share, min(2*n.lead, last)) - n.left()
+		leads := sliceLeads
+		if p.pool.hasWholeHosts() {
+			leads = hostLeads
+		}
+		lasts := unitsWithin(n.worker.time(), n.has+n.share, min(float64(leads)*n.lead, last)) - n.has
 		urls = min(max(urls, lasts), n.share)
 	}
 	hosts := p.pool.bySize()

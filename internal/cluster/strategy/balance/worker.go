@@ -27,6 +27,7 @@ type worker struct {
 	work, seconds float64 // decayed sums of pages and seconds while it had work
 	pace          float64 // pages/s over the last seconds
 	prediction    prediction
+	uncorrected   bool // the prediction alone counts, as in the paper
 
 	width       width
 	accuracy    accuracy
@@ -110,6 +111,16 @@ const (
 
 // left returns the number of URLs that a node has to fetch, including those in transit and in progress.
 func (w *worker) left() int { return w.queued() + int(math.Ceil(w.inFlight)) }
+
+// expected returns the number of pages that a node should have left at a time, since it has worked since its report. It
+// includes the rest of the pages in progress.
+func (w *worker) expected(now time.Time) float64 {
+	left := float64(w.queued()) + w.inFlight
+	if w.load.Paused || w.reportedAt.IsZero() {
+		return left
+	}
+	return max(left-now.Sub(w.reportedAt).Seconds()/w.page(), float64(w.inTransit()))
+}
 
 // queued is left without the fetches in progress.
 func (w *worker) queued() int {
@@ -318,6 +329,9 @@ func (w *worker) time() split.Time {
 // slower returns the ratio of the node's recent time per page to the predicted time. The greater the difference, the
 // less the prediction counts, since the machine must have changed.
 func (w *worker) slower() float64 {
+	if w.uncorrected {
+		return 1
+	}
 	page := w.predicted()
 	weight := trustPages
 	if w.prediction.basis < model.Pace { // based on other machines, or on nothing

@@ -41,6 +41,8 @@ type world struct {
 	rng     *rand.Rand
 	workers int
 	speed   float64                         // of all machines, relative to pageTime
+	paused  bool                            // no page is started
+	every   time.Duration                   // between load reports
 	lag     map[strategy.Node]time.Duration // of messages to and from nodes
 	nodes   map[strategy.Node]*fetcher
 	total   int     // URLs
@@ -67,6 +69,7 @@ type fetcher struct {
 	lanes   []lane
 	under   []*visit
 	pages   int64
+	surplus float64   // work of the last tick beyond the end of a page
 	taken   int64     // links
 	end     time.Time // end of the last page
 	loadAt  time.Time
@@ -89,7 +92,7 @@ type visit struct {
 
 func newWorld(t *testing.T, seed uint64, splitter Splitter, machines []strategy.Machine, given []byte) *world {
 	t.Helper()
-	w := &world{t: t, rng: rand.New(rand.NewPCG(seed, 7)), workers: 8, speed: 1,
+	w := &world{t: t, rng: rand.New(rand.NewPCG(seed, 7)), workers: 8, speed: 1, every: time.Second / 5,
 		settle: func() time.Duration { return 1500 * time.Millisecond }, nodes: map[strategy.Node]*fetcher{},
 		fetched: map[string]int{}, epoch: 1}
 	var names []strategy.Node
@@ -185,6 +188,7 @@ func (w *world) work(n strategy.Node) {
 			}
 			f.pages++
 			f.end = w.Now
+			f.surplus -= v.left
 			w.fetched[v.url]++
 			for range w.beyond {
 				w.far++
@@ -194,7 +198,7 @@ func (w *world) work(n strategy.Node) {
 		})
 	}
 	for _, host := range slices.Sorted(maps.Keys(f.queues)) {
-		if len(f.under) >= w.workers {
+		if len(f.under) >= w.workers || w.paused {
 			return
 		}
 		urls := f.queues[host]
@@ -205,7 +209,8 @@ func (w *world) work(n strategy.Node) {
 		f.queues[host] = urls[1:]
 		size := 0.5 + w.rng.Float64()
 		w.effort += size
-		f.under = append(f.under, &visit{host, urls[0], size})
+		f.under = append(f.under, &visit{host, urls[0], size - f.surplus})
+		f.surplus = 0
 	}
 }
 
@@ -245,16 +250,16 @@ func (w *world) send(n strategy.Node) {
 	})
 }
 
-// report reports the node's load every second.
+// report reports the node's load several times a second; the strategy sends some of the reports.
 func (w *world) report(n strategy.Node) {
 	f := w.nodes[n]
 	if f.loadAt.After(w.Now) {
 		return
 	}
-	f.loadAt = w.Now.Add(time.Second)
+	f.loadAt = w.Now.Add(w.every)
 	e := strategy.Load{Node: n, Fetching: len(f.under), Busy: float64(len(f.under)) / float64(w.workers), Pages: f.pages,
-		Enqueued: f.taken,
-		Machine:  f.machine}
+		Enqueued: f.taken, Paused: w.paused, Rate: w.speed / pageTime(f.machine) / f.slow,
+		Machine: f.machine}
 	for _, urls := range f.queues {
 		if e.Pending += int64(len(urls)); len(urls) > 0 {
 			e.Hosts++
@@ -384,7 +389,7 @@ func (w *world) finish() run {
 		if f.end.After(last) {
 			last = f.end
 		}
-		pace += w.speed / pageTime(f.machine)
+		pace += w.speed / pageTime(f.machine) / f.slow
 	}
 	r := run{time: last.Sub(w.began), tail: last.Sub(first)}
 	r.share = w.effort / pace / r.time.Seconds()
@@ -401,10 +406,18 @@ func (r run) String() string {
 
 // samplesOf returns the samples that a leader has collected in other runs.
 func samplesOf(t *testing.T, runs int) []byte {
+	return collectSamples(t, runs, func(seed uint64) *world {
+		w := newWorld(t, seed, Exact, fiveNodes, nil)
+		w.find("n1~1", 500, 256)
+		return w
+	})
+}
+
+// collectSamples returns the samples of the worlds that start returns.
+func collectSamples(t *testing.T, runs int, start func(seed uint64) *world) []byte {
 	var all []model.Sample
 	for i := range runs {
-		w := newWorld(t, uint64(100+i), Exact, fiveNodes, nil)
-		w.find("n1~1", 500, 256)
+		w := start(uint64(100 + i))
 		w.finish()
 		all = append(all, w.samples()...)
 	}

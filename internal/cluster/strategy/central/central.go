@@ -23,6 +23,7 @@ type Strategy struct {
 	lead         *Leader // the leader's state; nil unless this node is a candidate
 	wake         [lastTimer]time.Time
 	facts        func(data []byte, f *strategy.Status)
+	hostRequests int64     // requests about hosts that this node has received as the leader
 	policyStatus []byte    // status data last received from the leader's policy
 	loadSentAt   time.Time // time of the last load report to the leader
 }
@@ -171,6 +172,7 @@ func (s *Strategy) receive(e strategy.Message) {
 	switch {
 	case err != nil:
 	case kind == leader.Question:
+		s.countHostRequests(items)
 		s.lead.handleRequests(e.From, items)
 	case kind == leader.Answer:
 		s.applyAnswers(items)

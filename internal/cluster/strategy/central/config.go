@@ -20,13 +20,17 @@ type Config struct {
 
 	Timeout    time.Duration // initial timeout of a probe; 2s
 	MinTimeout time.Duration // lower bound of the timeout under heavy load; Timeout/4
+	MaxTimeout time.Duration // upper bound of the timeout under light load; 2*Timeout
 	// upper bound of the timeout of repeated probes for hosts that no node has reached; 4*Timeout
-	MaxTimeout time.Duration
-	Probes     int // concurrent probes; 64
+	RetryTimeout time.Duration
+	Probes       int // concurrent probes; 64
 
 	// how long the members must stay unchanged before a crawl's first hosts are assigned; 1500ms; negative: no wait
 	GatherTime  time.Duration
 	JoinTimeout time.Duration // limit of the wait for nodes that are known to be joining; 30s
+
+	// between load reports of a node whose queue lasts for less than Beat; 0: as of others, once per Beat
+	ShortBeat time.Duration
 
 	OfferCooldown time.Duration // until a declined host is offered again, at most twice that; 5m
 
@@ -39,7 +43,8 @@ func (c Config) WithDefaults() Config {
 	c.Retry, c.Beat, c.Silence = cmp.Or(c.Retry, 500*time.Millisecond), cmp.Or(c.Beat, time.Second),
 		cmp.Or(c.Silence, 4*time.Second)
 	c.DecisionWait, c.Timeout = cmp.Or(c.DecisionWait, 2*time.Second), cmp.Or(c.Timeout, 2*time.Second)
-	c.MinTimeout, c.MaxTimeout = cmp.Or(c.MinTimeout, c.Timeout/4), cmp.Or(c.MaxTimeout, 4*c.Timeout)
+	c.MinTimeout, c.MaxTimeout = cmp.Or(c.MinTimeout, c.Timeout/4), cmp.Or(c.MaxTimeout, 2*c.Timeout)
+	c.RetryTimeout = cmp.Or(c.RetryTimeout, 4*c.Timeout)
 	c.Probes, c.OfferCooldown = cmp.Or(c.Probes, 64), cmp.Or(c.OfferCooldown, 5*time.Minute)
 	c.GatherTime, c.JoinTimeout = cmp.Or(c.GatherTime, 1500*time.Millisecond), cmp.Or(c.JoinTimeout, 30*time.Second)
 	return c

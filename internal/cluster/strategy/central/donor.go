@@ -12,13 +12,14 @@ import (
 
 // sendLoad reports this node's load to the leader. A lost report is followed by another one soon.
 func (s *Strategy) sendLoad(e strategy.Load) {
-	if s.cfg.Fixed || s.now.Sub(s.loadSentAt) < s.cfg.Beat*3/4 || !s.alive[s.cfg.Self] {
+	interval := s.cfg.Beat * 3 / 4
+	if s.cfg.ShortBeat > 0 && e.HasShortQueue(s.cfg.Beat) {
+		interval = s.cfg.ShortBeat * 3 / 4
+	}
+	if s.cfg.Fixed || s.now.Sub(s.loadSentAt) < interval || !s.alive[s.cfg.Self] {
 		return
 	}
-	s.loadSentAt, s.donor.queueTime = s.now, 0
-	if e.Rate > 0 {
-		s.donor.queueTime = time.Duration(min(float64(e.Pending)/e.Rate, 1e9) * float64(time.Second))
-	}
+	s.loadSentAt, s.donor.queueTime = s.now, e.QueueTime()
 	var w varint.Writer
 	appendLoad(&w, &e)
 	s.post(s.elector.Leader(), leader.Question, item{kind: itemLoad, text: string(w)})

@@ -58,6 +58,24 @@ func (it *item) append(w *varint.Writer) {
 
 var errMessage = errors.New("strategy message: damaged")
 
+// aboutHost reports whether an item is a request or an answer about the owner of one host: what the DSpider paper calls
+// a Host request.
+func (it *item) aboutHost() bool {
+	switch it.kind {
+	case itemSync, itemLoad, itemOfferHosts, itemOfferURLs, itemStatus, itemList:
+		return false
+	}
+	return true
+}
+
+func (s *Strategy) countHostRequests(items []item) {
+	for i := range items {
+		if items[i].aboutHost() {
+			s.hostRequests++
+		}
+	}
+}
+
 func parseItems(b []byte) (items []item, err error) {
 	r := varint.Reader{Rest: b}
 	for len(r.Rest) > 0 {
@@ -84,6 +102,8 @@ type output struct {
 	packets  []packet
 	packetAt map[packetKey]int
 	begin    func(leader.Kind) varint.Writer // starts a message
+
+	hostAnswers int64 // answers about hosts, since the start
 }
 
 func (o *output) do(a strategy.Action) { o.actions = append(o.actions, a) }
@@ -101,6 +121,9 @@ func (o *output) post(to strategy.Node, kind leader.Kind, it item) {
 		o.packets = append(o.packets, packet{to: to, data: o.begin(kind)})
 	}
 	it.append(&o.packets[i].data)
+	if kind == leader.Answer && it.aboutHost() {
+		o.hostAnswers++
+	}
 }
 
 type packetKey struct {

@@ -29,6 +29,7 @@ func (s *Strategy) View() strategy.View { return s.owners.view }
 // Status returns the node's status for users.
 func (s *Strategy) Status() strategy.Status {
 	f := strategy.Status{Controller: s.elector.Leader(), Leads: s.elector.Leads(), Timeout: s.pending.timeout,
+		MinTimeout: s.cfg.MinTimeout, MaxTimeout: s.cfg.MaxTimeout, Requests: s.hostRequests + s.hostAnswers,
 		Owned: s.owners.granted, Parked: s.owners.parked, Unsettled: len(s.pending.hosts)}
 	if s.facts != nil {
 		s.facts(s.policyStatus, &f)
@@ -110,7 +111,7 @@ func (s *Strategy) probeResult(e strategy.ProbeResult) {
 // adaptTimeout adapts the probe timeout to the load: an idle node takes more distant hosts, a busy one leaves them to
 // others.
 func (s *Strategy) adaptTimeout(e strategy.Load) {
-	switch least, most := s.cfg.MinTimeout, 2*s.cfg.Timeout; {
+	switch least, most := s.cfg.MinTimeout, s.cfg.MaxTimeout; {
 	case e.Node != s.cfg.Self:
 		return
 	case e.Busy < 0.5:

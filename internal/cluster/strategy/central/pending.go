@@ -118,7 +118,7 @@ func (q *pendingHosts) queueProbe(p *pending, round uint8) {
 
 // probeTimeout returns the timeout of a probe in a round.
 func (q *pendingHosts) probeTimeout(round uint8) time.Duration {
-	return min(q.timeout<<min(round, 10), max(q.cfg.MaxTimeout, q.timeout))
+	return min(q.timeout<<min(round, 10), max(q.cfg.RetryTimeout, q.timeout))
 }
 
 func (q *pendingHosts) startProbes() {

@@ -39,7 +39,7 @@ func WAN() Config {
 		Silence:      7 * time.Second,
 		DecisionWait: 5 * time.Second,
 		Timeout:      200 * time.Millisecond,
-		MaxTimeout:   5 * time.Second,
+		RetryTimeout: 5 * time.Second,
 		GatherTime:   4 * time.Second,
 		JoinTimeout:  time.Minute,
 	}, ParallelProbes: 4, BalanceInterval: 15 * time.Second}.withDefaults()

@@ -156,7 +156,7 @@ func (p *policy) sendProbe(t *placementSearch, n strategy.Node) {
 
 // deadline returns the time by which a node should have answered a probe request.
 func (p *policy) deadline(t *placementSearch) time.Time {
-	return p.Now().Add(min(2*p.cfg.Timeout<<min(t.round, 10), p.cfg.MaxTimeout) + 8*p.cfg.Retry)
+	return p.Now().Add(min(2*p.cfg.Timeout<<min(t.round, 10), p.cfg.RetryTimeout) + 8*p.cfg.Retry)
 }
 
 // decideDue chooses an owner in the searches whose deadline has passed.

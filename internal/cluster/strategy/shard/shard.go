@@ -20,7 +20,7 @@ type Config struct {
 	Seed   uint64 // yields different placements
 }
 
-// A Key is the part of a host's name that determines its node.
+// A Key is the part of a URL that determines its node.
 //
 // The server's address is not an option: name servers give different answers to different nodes, so nodes would not
 // agree. With domains, shares are less even, because some domains have thousands of hosts. The list of public suffixes
@@ -32,7 +32,29 @@ type Key uint8
 const (
 	ByHost   Key = iota // the host, with a port that is not the scheme's default
 	ByDomain            // the registered domain: www.example.co.uk and example.co.uk:8080 belong together
+	ByURL               // the URL, as in the paper: the crawl divides each host into slices by a hash of the URL
 )
+
+var keys = [...]string{ByHost: "host", ByDomain: "domain", ByURL: "url"}
+
+// String returns the name that ParseKey accepts.
+func (k Key) String() string {
+	if int(k) < len(keys) {
+		return keys[k]
+	}
+	return fmt.Sprintf("Key(%d)", uint8(k))
+}
+
+// Keys returns the names of all keys.
+func Keys() []string { return slices.Clone(keys[:]) }
+
+// ParseKey returns the key with a name.
+func ParseKey(name string) (Key, error) {
+	if k := slices.Index(keys[:], name); k >= 0 {
+		return Key(k), nil
+	}
+	return 0, fmt.Errorf("unknown hash key %q; use one of %q", name, keys)
+}
 
 // A Second is a method to spread the hosts of empty slots.
 type Second uint8
@@ -65,7 +87,7 @@ func ParseSecond(name string) (Second, error) {
 
 // New returns the strategy. It panics if Slots is negative, or Second or Key is not one of the constants.
 func New(cfg Config) strategy.Placer {
-	if cfg.Slots < 0 || int(cfg.Second) >= len(seconds) || cfg.Key > ByDomain {
+	if cfg.Slots < 0 || int(cfg.Second) >= len(seconds) || int(cfg.Key) >= len(keys) {
 		panic(fmt.Sprintf("shard.New: invalid configuration %+v", cfg))
 	}
 	cfg.Slots = cmp.Or(cfg.Slots, DefaultSlots)

@@ -32,15 +32,29 @@ func (c *Classifier) Stride() int { return (len(c.Classes) + Lanes - 1) / Lanes 
 // batch is the number of byte weights whose sum fits into 16 bits.
 const batch = 256
 
-// Sum adds the weights of the buckets to sums, by class. It adds eight weights at once: the odd and even bytes of words
-// separately, so that each sum has 16 bits.
+// Sum adds the weights of the buckets to sums, by class. It adds sixteen weights at once: two adjacent words of a row,
+// of which the odd and even bytes are summed separately, so that each sum has 16 bits.
 func (c *Classifier) Sum(sums *[MaxClasses]int32, buckets []uint32) {
 	const even = 0x00FF00FF00FF00FF
 	stride := c.Stride()
 	for len(buckets) > 0 {
 		part := buckets[:min(batch, len(buckets))]
 		buckets = buckets[len(part):]
-		for col := range stride {
+		col := 0
+		for ; col+1 < stride; col += 2 {
+			var lo, hi, lo2, hi2 uint64
+			columns := c.Weights[col:]
+			for _, b := range part {
+				row := columns[int(b)*stride:][:2]
+				lo += row[0] & even
+				hi += row[0] >> 8 & even
+				lo2 += row[1] & even
+				hi2 += row[1] >> 8 & even
+			}
+			addLanes(sums[col*Lanes:], lo, hi, len(part))
+			addLanes(sums[(col+1)*Lanes:], lo2, hi2, len(part))
+		}
+		if col < stride {
 			var lo, hi uint64
 			column := c.Weights[col:]
 			for _, b := range part {
@@ -48,12 +62,17 @@ func (c *Classifier) Sum(sums *[MaxClasses]int32, buckets []uint32) {
 				lo += w & even
 				hi += w >> 8 & even
 			}
-			for lane := 0; lane < Lanes; lane += 2 {
-				at := uint(8 * lane)
-				sums[col*Lanes+lane] += int32(lo>>at&0xFFFF) - 128*int32(len(part))
-				sums[col*Lanes+lane+1] += int32(hi>>at&0xFFFF) - 128*int32(len(part))
-			}
+			addLanes(sums[col*Lanes:], lo, hi, len(part))
 		}
+	}
+}
+
+// addLanes adds the sums of n words' bytes to those of their classes: lo has the even bytes, hi the odd ones.
+func addLanes(sums []int32, lo, hi uint64, n int) {
+	for lane := 0; lane < Lanes; lane += 2 {
+		at := uint(8 * lane)
+		sums[lane] += int32(lo>>at&0xFFFF) - 128*int32(n)
+		sums[lane+1] += int32(hi>>at&0xFFFF) - 128*int32(n)
 	}
 }
 

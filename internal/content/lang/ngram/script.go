@@ -102,6 +102,14 @@ var spans = []span{
 	{0xFF66, 0xFF9F, Kana}, {0x20000, 0x323AF, Hani},
 }
 
+// asciiLetter is 1 for the letters of ASCII, which are Latin; its other characters have no script.
+var asciiLetter = func() (is [utf8.RuneSelf]uint8) {
+	for c := 'a'; c <= 'z'; c++ {
+		is[c], is[c-0x20] = 1, 1
+	}
+	return is
+}()
+
 // low caches the scripts of the letters below the Han range, which are scattered over many spans.
 var low = func() (table [0x3000]Script) {
 	for _, s := range spans {
@@ -132,9 +140,13 @@ func Of(r rune) Script {
 // three Latin letters.
 func Census(text []byte) (count [Scripts]int) {
 	for i := 0; i < len(text); {
-		if c := text[i]; c < utf8.RuneSelf {
-			count[low[c]]++
-			i++
+		if text[i] < utf8.RuneSelf {
+			begin, letters := i, 0 // of the run of ASCII
+			for ; i < len(text) && text[i] < utf8.RuneSelf; i++ {
+				letters += int(asciiLetter[text[i]])
+			}
+			count[Latn] += letters
+			count[Zyyy] += i - begin - letters
 			continue
 		}
 		r, n := utf8.DecodeRune(text[i:])

@@ -28,7 +28,8 @@ type Balance struct {
 	Nodes    []model.Machine // of experiments 2 and 4
 	URLs     int             // to split among Nodes
 	Assigned []int           // the paper's split
-	Samples  int             // random pieces, of all nodes together, that train the model of experiment 2
+	Samples  int             // random pieces, of all nodes together, that train the models of experiment 2
+	Paper    model.Config    // of the paper's network, in experiments 2 and 4
 
 	Clusters []Clusters       // of experiment 3
 	Now      func() time.Time // clock for computation times; nil: not measured
@@ -92,9 +93,11 @@ func BalanceOfPaper() Balance {
 			{Cores: 1, GHz: 2.4, MemoryGB: 3, NetworkMbps: 12, DiskMbps: 1},
 		},
 		URLs: 500, Assigned: []int{164, 70, 120, 36, 110}, Samples: 200,
+		Paper:    model.Config{Paper: true},
 		Clusters: []Clusters{{2, 200}, {5, 200}, {10, 100}, {20, 50}, {50, 20}, {100, 10}},
 		Curve:    []int{0, 5, 10, 20, 50, 100, 200, 500}, Models: 10, ColdRuns: []int{1, 2, 3, 5, 10, 20},
-		Crawl: BalanceCrawl{Strategies: []string{"shard", "balance"}, Hosts: 10_000, Pages: 4, Delay: 2 * time.Second,
+		Crawl: BalanceCrawl{Strategies: []string{"shard", "balance", "balance/paper"},
+			Hosts: 10_000, Pages: 4, Delay: 2 * time.Second,
 			Slowness: []float64{1, 2, 4}, SlowsAt: 10 * time.Minute, SlowsBy: 8},
 	}
 }
@@ -117,7 +120,8 @@ func (b *Balance) Run(ctx context.Context, progress func(done, of int)) (r Balan
 		p := &b.Programs[i]
 		parts = append(parts, func() { r.Factors = append(r.Factors, b.factors(p)...) },
 			func() { r.Splits = append(r.Splits, b.splits(p)...) },
-			func() { r.Curve = append(r.Curve, b.curve(p)...) },
+			func() { r.Curve = append(r.Curve, b.curve(p, wayExact)...) },
+			func() { r.Curve = append(r.Curve, b.curve(p, wayMethod)...) },
 			func() { r.Whole = append(r.Whole, b.coldStart(p)...) })
 	}
 	for _, c := range b.Clusters {
@@ -192,8 +196,14 @@ func measure(p *Program, node int, m model.Machine, rng *rand.Rand) model.Sample
 		Seconds: p.Fetch(m, urls, rng.Uint64()).Seconds}
 }
 
-func (b *Balance) learn(samples []model.Sample, seed uint64) *model.Model {
-	m := model.New(model.Config{Seed: seed})
+// learn returns the model for a way to split: the paper's network for the paper's method, otherwise kumo's.
+func (b *Balance) learn(samples []model.Sample, seed uint64, way string) *model.Model {
+	cfg := model.Config{}
+	if way == wayMethod {
+		cfg = b.Paper
+	}
+	cfg.Seed = seed
+	m := model.New(cfg)
 	for _, s := range samples {
 		_ = m.Add(s) // generated samples are valid
 	}

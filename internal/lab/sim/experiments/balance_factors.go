@@ -68,7 +68,7 @@ func (b *Balance) learnMachines(p *Program) *model.Model {
 			samples = append(samples, measure(p, i, machine, rng))
 		}
 	}
-	return b.learn(samples, b.Seed)
+	return b.learn(samples, b.Seed, wayExact)
 }
 
 // An Effect is the effect of a factor, from its first value to its last.

@@ -80,7 +80,7 @@ func (j *balanceJudge) splits(rows []SplitRow) {
 			of[rows[i].Way] = &rows[i]
 		}
 	}
-	for _, way := range []string{waySwarm, wayExact} {
+	for _, way := range []string{wayMethod, waySwarm, wayExact} {
 		r, even := of[way], of[wayEven]
 		if r == nil || even == nil {
 			return

@@ -12,11 +12,12 @@ import (
 // A CurveRow is the mean result of models with a number of samples, for a program.
 type CurveRow struct {
 	Program  string
+	Way      string // wayExact or wayMethod
 	Samples  int
 	Basis    model.Basis // of the first model
 	HeldBack float64     // the model's own estimate from held-back samples; NaN if it has no neural network
 	Error    float64     // error for new samples of the same nodes
-	Run      float64     // seconds for the whole run, with the exact split by the model's predictions
+	Run      float64     // seconds for the whole run, split by the model's predictions
 	Longer   float64     // run time relative to the shortest possible
 	Worst    float64     // the same for the worst model
 }
@@ -33,21 +34,21 @@ func (b *Balance) samples(p *Program, count int, rng *rand.Rand) (all []model.Sa
 	return all
 }
 
-// curve runs experiment 4: the value of samples.
-func (b *Balance) curve(p *Program) (rows []CurveRow) {
+// curve runs experiment 4: the value of samples, for a way to split.
+func (b *Balance) curve(p *Program, way string) (rows []CurveRow) {
 	truths := b.truths(p)
 	best, _ := wholeRun(b.fetchAll(p, split.Exact(truths, b.URLs)))
 	fresh := b.samples(p, testSamples, b.chance(drawSamples, 1))
 	for _, count := range b.Curve {
-		row := CurveRow{Program: p.Name, Samples: count}
+		row := CurveRow{Program: p.Name, Way: way, Samples: count}
 		for k := range b.Models {
 			all := b.samples(p, count, b.chance(drawSamples, uint64(2+k)))
-			m := b.learn(all, b.Seed+uint64(k))
+			m := b.learn(all, b.Seed+uint64(k), way)
 			times, basis := b.predictions(m)
 			if k == 0 {
 				row.Basis = basis
 			}
-			run, _ := wholeRun(b.fetchAll(p, split.Exact(times, b.URLs)))
+			run, _ := wholeRun(b.fetchAll(p, splitBy(way, times, b.URLs, b.Seed+uint64(k))))
 			models := float64(b.Models)
 			row.HeldBack += heldBack(m) / models
 			row.Error += errorOf(m, fresh) / models

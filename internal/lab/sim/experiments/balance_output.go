@@ -29,10 +29,10 @@ func (b *Balance) Tables(r *BalanceResult) []Table {
 	for _, v := range r.Variance {
 		variance.add(v.Way, v.Counts[0], v.Counts[1], v.Counts[2], v.Deviation, v.Seconds)
 	}
-	curve := newTable("curve", "program", "samples", "basis", "error_held_back", "error", "run_seconds", "by_shortest",
-		"worst_by_shortest")
+	curve := newTable("curve", "program", "split", "samples", "basis", "error_held_back", "error", "run_seconds",
+		"by_shortest", "worst_by_shortest")
 	for _, c := range r.Curve {
-		curve.add(c.Program, c.Samples, c.Basis, c.HeldBack, c.Error, c.Run, c.Longer, c.Worst)
+		curve.add(c.Program, c.Way, c.Samples, c.Basis, c.HeldBack, c.Error, c.Run, c.Longer, c.Worst)
 	}
 	runs := newTable("runs", "program", "run", "samples", "basis", "error", "run_seconds", "by_shortest")
 	for _, w := range r.Whole {
@@ -105,9 +105,10 @@ func curvePicture(r *BalanceResult) NamedPicture {
 	cold := Panel{Title: "run time relative to the shortest, from a cold start", X: "runs"}
 	for _, c := range r.Curve {
 		x := float64(c.Samples)
-		off.Curves.add(c.Program, x, c.Error)
-		off.Curves.add(c.Program+", held back", x, c.HeldBack)
-		long.Curves.add(c.Program, x, c.Longer)
+		name := c.Program + ", " + c.Way
+		off.Curves.add(name, x, c.Error)
+		off.Curves.add(name+", held back", x, c.HeldBack)
+		long.Curves.add(name, x, c.Longer)
 	}
 	for _, c := range r.Whole {
 		cold.Curves.add(c.Program, float64(c.Number), c.Longer)

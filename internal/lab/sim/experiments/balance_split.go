@@ -24,6 +24,7 @@ type SplitRow struct {
 const (
 	wayEven     = "even"
 	wayPaper    = "paper's"
+	wayMethod   = "balance/paper" // the paper's network and swarm; the other ways have kumo's network
 	waySwarm    = "swarm"
 	wayLeast    = "swarm, makespan"
 	wayExact    = "exact"
@@ -36,10 +37,14 @@ const (
 func (b *Balance) splits(p *Program) (rows []SplitRow) {
 	truths := b.truths(p)
 	rng := b.chance(drawSamples, 0)
-	m := b.learn(b.samples(p, b.Samples, rng), b.Seed)
-	predicted, _ := b.predictions(m)
-	for _, way := range []string{wayEven, wayPaper, waySwarm, wayLeast, wayExact, wayBest} {
-		counts := b.Assigned
+	samples := b.samples(p, b.Samples, rng)
+	byKumo, _ := b.predictions(b.learn(samples, b.Seed, wayExact))
+	byPaper, _ := b.predictions(b.learn(samples, b.Seed, wayMethod))
+	for _, way := range []string{wayEven, wayPaper, wayMethod, waySwarm, wayLeast, wayExact, wayBest} {
+		counts, predicted := b.Assigned, byKumo
+		if way == wayMethod {
+			predicted = byPaper
+		}
 		switch way {
 		case wayPaper:
 		case wayBest:
@@ -137,7 +142,7 @@ func splitBy(way string, nodes []split.Time, units int, seed uint64) []int {
 	switch way {
 	case wayVariance:
 		return leastVariance(nodes, units)
-	case waySwarm:
+	case waySwarm, wayMethod:
 		return split.Swarm(nodes, units, split.SwarmConfig{Seed: seed})
 	case wayLeast:
 		return split.Swarm(nodes, units, split.SwarmConfig{Seed: seed, Fitness: split.Makespan})

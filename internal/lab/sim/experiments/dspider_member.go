@@ -20,9 +20,10 @@ func (d *DSpider) hubs(s Setting, nodes []strategy.Node) (all []strategy.Strateg
 	message, timeout := ticks(d.net(s.Network).Message), ticks(s.Timeout)
 	for _, self := range nodes {
 		all = append(all, hub.New(hub.Config{Config: central.Config{Self: self, GatherTime: -1, Timeout: timeout,
-			MaxTimeout: max(4*timeout, ticks(float64(2*d.Delays))),
-			Retry:      4*message + 2*tick, DecisionWait: time.Duration(s.Nodes+2) * (2*message + timeout), Beat: 10_000 * tick,
-			Silence: 40_000 * tick}}))
+			RetryTimeout: max(4*timeout, ticks(float64(2*d.Delays))),
+			Retry:        4*message + 2*tick,
+			DecisionWait: time.Duration(s.Nodes+2) * (2*message + timeout),
+			Beat:         10_000 * tick, Silence: 40_000 * tick}}))
 	}
 	return all
 }

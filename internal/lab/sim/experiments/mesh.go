@@ -62,16 +62,17 @@ type Rule uint8
 const (
 	NoRule    Rule = iota // no balancing
 	ByPaper               // the paper's: a node gives load away only if all its excess fits
-	ByKumo                // kumo's: a node gives away as much as fits
+	ByBlocks              // the same with a node that gives away as much as fits
+	ByTime                // kumo's default: nodes with little work request some, so that all end at the same time
 	ruleCount             // number of rules
 )
 
-func (r Rule) String() string { return [...]string{"none", "paper", "kumo"}[r] }
+func (r Rule) String() string { return [...]string{"none", "paper", "blocks", "time"}[r] }
 
 // A MeshSetting has the parameters of a run of experiment 2.
 type MeshSetting struct {
 	Rule     Rule
-	T        time.Duration
+	T        time.Duration // not with ByTime
 	HostURLs int
 	OwnAreas bool // mesh computes the work areas, instead of those of the table
 }
@@ -82,11 +83,12 @@ type MeshRun struct {
 	sim.MeshSamples
 }
 
-// MeshResult has the results of all experiments. Balance begins with the runs of the three rules, in their order, with
+// MeshResult has the results of all experiments. Balance begins with the runs of the four rules, in their order, with
 // the same T and hosts of one URL.
 type MeshResult struct {
 	Scaling sim.MeshSamples
 	Balance []MeshRun
+	History []MeshHistory
 }
 
 // Settings returns the runs of experiment 2, in the order of the tables.
@@ -94,17 +96,19 @@ func (m *Mesh) Settings() (all []MeshSetting) {
 	for r := range ruleCount {
 		all = append(all, MeshSetting{Rule: r, T: m.T, HostURLs: 1})
 	}
-	for _, r := range []Rule{ByPaper, ByKumo} {
+	for _, r := range []Rule{ByPaper, ByBlocks} {
 		for _, t := range m.OtherT {
 			all = append(all, MeshSetting{Rule: r, T: t, HostURLs: 1})
 		}
 	}
-	all = append(all, MeshSetting{Rule: ByKumo, T: m.T, HostURLs: 1, OwnAreas: true})
+	all = append(all, MeshSetting{Rule: ByBlocks, T: m.T, HostURLs: 1, OwnAreas: true})
 	for _, n := range m.HostURLs {
 		if n == 1 {
 			continue
 		}
-		all = append(all, MeshSetting{Rule: NoRule, T: m.T, HostURLs: n}, MeshSetting{Rule: ByKumo, T: m.T, HostURLs: n})
+		for _, r := range []Rule{NoRule, ByBlocks, ByTime} {
+			all = append(all, MeshSetting{Rule: r, T: m.T, HostURLs: n})
+		}
 	}
 	return all
 }
@@ -113,7 +117,7 @@ func (m *Mesh) Settings() (all []MeshSetting) {
 func (m *Mesh) Run(ctx context.Context, progress func(done, of int)) (r MeshResult, err error) {
 	settings := m.Settings()
 	of := 1 + len(settings)
-	r.Scaling = m.scaling()
+	r.Scaling, r.History = m.scaling(), m.History()
 	progress(1, of)
 	for i, s := range settings {
 		if err := ctx.Err(); err != nil {
@@ -127,7 +131,7 @@ func (m *Mesh) Run(ctx context.Context, progress func(done, of int)) (r MeshResu
 
 // scaling runs experiment 1.
 func (m *Mesh) scaling() sim.MeshSamples {
-	c := sim.MeshRates{Hosts: m.Hosts, Pages: m.Pages, Interval: m.T, Sample: m.Sample, Samples: m.Samples,
+	c := sim.MeshRates{Hosts: m.Hosts, Pages: m.Pages, Paper: true, Interval: m.T, Sample: m.Sample, Samples: m.Samples,
 		Processor: m.Processor}
 	for _, at := range m.JoinTimes {
 		c.Nodes = append(c.Nodes, sim.MeshRate{Fetch: m.Speed, JoinsAt: at})
@@ -137,8 +141,11 @@ func (m *Mesh) scaling() sim.MeshSamples {
 
 // balance makes a run of experiment 2.
 func (m *Mesh) balance(s MeshSetting) sim.MeshSamples {
-	c := sim.MeshRates{HostURLs: s.HostURLs, Balance: s.Rule != NoRule, AllOrNothing: s.Rule == ByPaper, Block: m.Block,
-		Interval: s.T, Sample: m.Sample, Samples: int(m.Time / m.Sample), Processor: m.Processor}
+	c := sim.MeshRates{HostURLs: s.HostURLs, Balance: s.Rule != NoRule, Partial: s.Rule == ByBlocks, Block: m.Block,
+		Interval: s.T, Sample: m.Sample, Samples: int(m.Time / m.Sample), Processor: m.Processor, Paper: s.Rule != ByTime}
+	if s.Rule == ByTime { // its nodes check their load each second
+		c.Interval = 0
+	}
 	for i, n := range m.Table {
 		r := sim.MeshRate{Fetch: n.Speed, Arrive: n.Arriving, Area: m.Area(s, i)}
 		if s.OwnAreas {

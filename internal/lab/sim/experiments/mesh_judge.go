@@ -28,12 +28,13 @@ func (m *Mesh) Judge(r *MeshResult) []results.Statement {
 	j.scaling(m.Steps(r))
 	none := &r.Balance[NoRule]
 	j.without(none)
-	for rule := ByPaper; rule <= ByKumo; rule++ {
+	for rule := ByPaper; rule < ruleCount; rule++ {
 		j.with(&r.Balance[rule], none)
 	}
-	for rule := ByPaper; rule <= ByKumo; rule++ {
+	for rule := ByPaper; rule < ruleCount; rule++ {
 		j.overhead(&r.Balance[rule], none)
 	}
+	j.history(r.History)
 	return j.judged
 }
 
@@ -165,6 +166,26 @@ func (j *meshJudge) with(r, none *MeshRun) {
 	j.add(2, r.Rule, "load of heavy nodes falls much", part <= reduced,
 		fmt.Sprintf("%d URLs are pending at them at the end, %.0f %% of %d without balancing", heavy, 100*part, before),
 		fmt.Sprintf("load that no bucket has room for stays where it is: u %s in the second half", listed(later, "%.1f")))
+	if r.Rule != ByTime { // otherwise there are no areas and levels
+		j.ratios(r, none)
+	}
+	rise, best := m.Rise(r, none, 0, last+1), math.Inf(-1)
+	for i := 0; i+windowOfRise <= last+1; i++ {
+		best = max(best, m.Rise(r, none, i, i+windowOfRise))
+	}
+	j.add(2, r.Rule, "output rises by up to 33.3 %", best >= paperRise,
+		fmt.Sprintf("by %.1f %% in total, by up to %.1f %% over %v; if all nodes fetched all the time: %.1f %%", 100*rise,
+			100*best, m.Sample*windowOfRise, 100*m.Ceiling()), "light nodes get too little, too late")
+	third := (last + 1) / 3
+	a, b := m.Rise(r, none, 0, third), m.Rise(r, none, last+1-third, last+1)
+	j.add(2, r.Rule, "output rises more with time", b > a,
+		fmt.Sprintf("by %.1f %% in the first third of the time, by %.1f %% in the last", 100*a, 100*b),
+		"heavy nodes are too heavy for any bucket by then")
+}
+
+// ratios judges the load ratios and levels of a run.
+func (j *meshJudge) ratios(r, none *MeshRun) {
+	m, last := j.m, len(r.Nodes)-1
 	light, was := j.laterHalf(r, lightNode), j.laterHalf(none, lightNode)
 	rises, near := true, true
 	for i, u := range light {
@@ -192,18 +213,6 @@ func (j *meshJudge) with(r, none *MeshRun) {
 	most := m.MaxLightLevel(r)
 	j.add(2, r.Rule, "no light node becomes heavy", most <= 0, fmt.Sprintf("the highest level of one is %d", most),
 		"arriving URLs filled room that was already given away")
-	rise, best := m.Rise(r, none, 0, last+1), math.Inf(-1)
-	for i := 0; i+windowOfRise <= last+1; i++ {
-		best = max(best, m.Rise(r, none, i, i+windowOfRise))
-	}
-	j.add(2, r.Rule, "output rises by up to 33.3 %", best >= paperRise,
-		fmt.Sprintf("by %.1f %% in total, by up to %.1f %% over %v; if all nodes fetched all the time: %.1f %%", 100*rise,
-			100*best, m.Sample*windowOfRise, 100*m.Ceiling()), "light nodes get too little, too late")
-	third := (last + 1) / 3
-	a, b := m.Rise(r, none, 0, third), m.Rise(r, none, last+1-third, last+1)
-	j.add(2, r.Rule, "output rises more with time", b > a,
-		fmt.Sprintf("by %.1f %% in the first third of the time, by %.1f %% in the last", 100*a, 100*b),
-		"heavy nodes are too heavy for any bucket by then")
 }
 
 // A Traffic has the messages and bytes of one kind, or of all: per node and second, and per page fetched.

@@ -122,10 +122,11 @@ func (m *Mesh) scalingPicture(r *MeshResult) NamedPicture {
 		Picture{Columns: 1, Panels: []Panel{speed, mean}}}
 }
 
-// rules returns the runs of the three rules that differ in nothing else.
+// rules returns the runs of the four rules that differ in nothing else.
 func (r *MeshResult) rules() []MeshRun { return r.Balance[:ruleCount] }
 
-var rulesInWords = map[Rule]string{NoRule: "no balancing", ByPaper: "the paper's rule", ByKumo: "kumo's rule"}
+var rulesInWords = map[Rule]string{NoRule: "no balancing", ByPaper: "the paper's rule",
+	ByBlocks: "as many blocks as fit", ByTime: "by time"}
 
 func (m *Mesh) loadPicture(r *MeshResult) NamedPicture {
 	pic := NamedPicture{"load", "Load ratio u of eight nodes: pending URLs divided by the size of the work area",
@@ -169,7 +170,7 @@ func (m *Mesh) intervalPicture(r *MeshResult) NamedPicture {
 	waiting := Panel{Title: "URLs pending at heavy nodes at the end", X: "T (s)", LogX: true}
 	var runs []int
 	for i := range r.Balance {
-		if b := &r.Balance[i]; b.Rule != NoRule && b.HostURLs == 1 && !b.OwnAreas {
+		if b := &r.Balance[i]; b.Rule != NoRule && b.Rule != ByTime && b.HostURLs == 1 && !b.OwnAreas {
 			runs = append(runs, i)
 		}
 	}

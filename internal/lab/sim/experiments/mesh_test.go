@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"kumo/internal/cluster/member/mesh/lists"
 	"kumo/internal/lab/sim"
 	"kumo/internal/lab/testmain"
 )
@@ -29,8 +30,9 @@ func runMesh(t *testing.T, m *Mesh) MeshResult {
 }
 
 // TestMeshExperiments: with any seed, the nodes' speeds add up and load moves to nodes with room. With the paper's rule
-// this stops for nodes with far too much load. With kumo's rule, which leaves no room unused, arriving URLs may exceed
-// a light node's area: by a block, and briefly.
+// this stops for nodes with far too much load. With blocks, which leave no room unused, arriving URLs may exceed
+// a light node's area: by a block, and briefly. The first node may stay nearly empty: it is the nearest
+// light node only to the heavy node with the least excess, and the others find room for a block at nearer nodes.
 func TestMeshExperiments(t *testing.T) {
 	testmain.Slow(t)
 	seed := rand.Uint64N(1e6) + 1
@@ -40,14 +42,18 @@ func TestMeshExperiments(t *testing.T) {
 	want := []string{ // refuted statements
 		"paper: load ratios of light nodes approach 1",
 		"paper: all load ratios approach 1",
-		"kumo: all load ratios approach 1",
+		"blocks: all load ratios approach 1",
 		"paper: most of it is for routing",
-		"kumo: most of it is for routing",
+		"blocks: most of it is for routing",
+		"time: most of it is for routing",
+		"history: most records stay where a node joins, and are not looked at",
 	}
-	either := []string{"kumo: no light node becomes heavy", "paper: load of heavy nodes falls much",
+	either := []string{"blocks: no light node becomes heavy", "blocks: load ratios of light nodes approach 1",
+		"paper: load of heavy nodes falls much",
 		"paper: load of light nodes rises",
 		"paper: output rises more with time",
-		"paper: communication is nearly the same with balancing", "kumo: communication is nearly the same with balancing"}
+		"paper: communication is nearly the same with balancing", "blocks: communication is nearly the same with balancing",
+		"time: communication is nearly the same with balancing", "time: output rises more with time"}
 	var got []string
 	for _, s := range m.Judge(&r) {
 		text := s.Of[strings.LastIndex(s.Of, " ")+1:] + ": " + s.Statement
@@ -61,13 +67,41 @@ func TestMeshExperiments(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("not seen: %q\nwant %q", got, want)
 	}
-	paper, kumo := m.Summary(&r, int(ByPaper)), m.Summary(&r, int(ByKumo))
-	if tips, of := m.tips(&r.Balance[ByKumo]); kumo.MaxLightLevel > 1 || tips > of/20 {
-		t.Errorf("light nodes are heavy in %d of %d samples, by up to %d blocks", tips, of, kumo.MaxLightLevel)
+	paper, blocks := m.Summary(&r, int(ByPaper)), m.Summary(&r, int(ByBlocks))
+	if tips, of := m.tips(&r.Balance[ByBlocks]); blocks.MaxLightLevel > 1 || tips > of/20 {
+		t.Errorf("light nodes are heavy in %d of %d samples, by up to %d blocks", tips, of, blocks.MaxLightLevel)
 	}
-	if kumo.Fetched <= paper.Fetched || kumo.Heavy >= paper.Heavy || paper.Fetched <= m.Summary(&r, int(NoRule)).Fetched {
-		t.Errorf("paper %+v, kumo %+v", paper, kumo)
+	m.checkUse(t, &r)
+	if blocks.Heavy >= paper.Heavy || paper.Fetched <= m.Summary(&r, int(NoRule)).Fetched {
+		t.Errorf("paper %+v, blocks %+v", paper, blocks)
 	}
+}
+
+// checkUse checks how busy balancing keeps the nodes. Means and standard deviations of 41 seeds: by time, nodes fetch
+// 0.997 ± 0.001 of what they can; with blocks 0.942 ± 0.009, and the second lowest of the light nodes' load ratios is
+// 0.84 ± 0.02; by the paper's rule 0.88 ± 0.02 and 0.12 ± 0.08. The limits are at least 5 deviations below the means.
+func (m *Mesh) checkUse(t *testing.T, r *MeshResult) {
+	t.Helper()
+	for rule, least := range map[Rule]float64{ByTime: 0.985, ByBlocks: 0.89} {
+		if use := m.use(&r.Balance[rule]); use < least {
+			t.Errorf("rule %v: nodes fetch %.3f of what they can, want %v", rule, use, least)
+		}
+	}
+	j := meshJudge{m: m}
+	light := j.laterHalf(&r.Balance[ByBlocks], lightNode)
+	slices.Sort(light)
+	if light[1] < 0.7 || light[len(light)-1] > 1+aroundOne {
+		t.Errorf("blocks: mean load ratios of light nodes %.2f", light)
+	}
+}
+
+// use returns the URLs fetched in a run, as a share of what all nodes can fetch in its time.
+func (m *Mesh) use(r *MeshRun) float64 {
+	speed := 0.0
+	for _, n := range m.Table {
+		speed += n.Speed
+	}
+	return float64(m.Fetched(r, len(r.Nodes))) / (speed * m.Time.Seconds())
 }
 
 // tips counts the samples of light nodes, and those in which they were heavy.
@@ -144,6 +178,8 @@ func asMeshReported(m *Mesh) (r MeshResult) {
 		s[0].Fetched = all
 		r.Scaling.Nodes = append(r.Scaling.Nodes, s)
 	}
+	r.History = []MeshHistory{{Nodes: 10, Join: HistoryMoves{Counts: lists.Counts{Kept: 3, Whole: 1, Compared: 1}},
+		Leave: HistoryMoves{Counts: lists.Counts{Whole: 2, Compared: 1}}}}
 	for rule := range ruleCount {
 		run := MeshRun{MeshSetting: MeshSetting{Rule: rule, T: m.T, HostURLs: 1}}
 		for sample := range 40 {
@@ -205,22 +241,22 @@ func TestMeshJudge(t *testing.T) {
 				}
 			})
 		}, []string{"without balancing, the other nodes stay light", "load of light nodes rises"}},
-		{func(r *MeshResult) { s, _ := last(r, ByKumo); s[3].Waiting = 2000 },
+		{func(r *MeshResult) { s, _ := last(r, ByBlocks); s[3].Waiting = 2000 },
 			[]string{"load of heavy nodes falls much", "all load ratios approach 1"}},
 		{func(r *MeshResult) {
-			each(r, ByKumo, func(_, node int, s *sim.NodeSample) {
+			each(r, ByBlocks, func(_, node int, s *sim.NodeSample) {
 				if node == 5 {
 					s.Waiting = 8
 				}
 			})
 		}, []string{"load ratios of light nodes approach 1", "all load ratios approach 1"}},
-		{func(r *MeshResult) { r.Balance[ByKumo].Nodes[7][4].Level = 1 }, []string{"no light node becomes heavy"}},
+		{func(r *MeshResult) { r.Balance[ByBlocks].Nodes[7][4].Level = 1 }, []string{"no light node becomes heavy"}},
 		{func(r *MeshResult) {
-			each(r, ByKumo, func(sample, _ int, s *sim.NodeSample) { s.Fetched = 12 * (1 + sample) })
+			each(r, ByBlocks, func(sample, _ int, s *sim.NodeSample) { s.Fetched = 12 * (1 + sample) })
 		}, []string{"output rises by up to 33.3 %", "output rises more with time"}},
-		{func(r *MeshResult) { _, f := last(r, ByKumo); f.Messages[sim.OverlayMessage] += 20 },
+		{func(r *MeshResult) { _, f := last(r, ByBlocks); f.Messages[sim.OverlayMessage] += 20 },
 			[]string{"communication is nearly the same with balancing"}},
-		{func(r *MeshResult) { _, f := last(r, ByKumo); f.Messages = [3]int{60, 70, 20} },
+		{func(r *MeshResult) { _, f := last(r, ByBlocks); f.Messages = [3]int{60, 70, 20} },
 			[]string{"most of it is for routing"}},
 	} {
 		r := asMeshReported(&m)
@@ -228,11 +264,11 @@ func TestMeshJudge(t *testing.T) {
 		var got []string
 		all := m.Judge(&r)
 		for _, s := range all {
-			if !s.Seen && !strings.HasSuffix(s.Of, "rule paper") {
+			if !s.Seen && !strings.HasSuffix(s.Of, "rule paper") && !strings.HasSuffix(s.Of, "rule time") {
 				got = append(got, s.Statement)
 			}
 		}
-		if !slices.Equal(got, c.want) || len(all) != 23 {
+		if !slices.Equal(got, c.want) || len(all) != 31 {
 			t.Errorf("%d statements; not seen: %s\nwant %s", len(all), strings.Join(got, "; "), strings.Join(c.want, "; "))
 		}
 	}

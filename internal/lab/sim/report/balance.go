@@ -109,14 +109,14 @@ func (b *balanceSheet) curve() {
 	title := fmt.Sprintf("Experiment 4: after so many samples of the five nodes, means of %d models. Errors are of "+
 		"logarithms: 0.1 is about 10 %%", b.Models)
 	b.grid(title, func(tab io.Writer) {
-		fmt.Fprintln(tab, "program\tsamples\tbasis\terror, held back\terror, fresh\trun\tby the shortest\tworst\t")
+		fmt.Fprintln(tab, "program\tsplit\tsamples\tbasis\terror, held back\terror, fresh\trun\tby the shortest\tworst\t")
 		for _, c := range b.r.Curve {
 			held := "-"
 			if !math.IsNaN(c.HeldBack) {
 				held = fmt.Sprintf("%.3f", c.HeldBack)
 			}
-			fmt.Fprintf(tab, "%s\t%d\t%v\t%s\t%.3f\t%.1f s\t%.3f\t%.3f\t\n", c.Program, c.Samples, c.Basis, held, c.Error, c.Run,
-				c.Longer, c.Worst)
+			fmt.Fprintf(tab, "%s\t%s\t%d\t%v\t%s\t%.3f\t%.1f s\t%.3f\t%.3f\t\n", c.Program, c.Way, c.Samples, c.Basis,
+				held, c.Error, c.Run, c.Longer, c.Worst)
 		}
 	})
 }

@@ -14,7 +14,7 @@ import (
 func Mesh(out io.Writer, to *Folder, w *experiments.Mesh, r *experiments.MeshResult) error {
 	m := meshSheet{Mesh: w, r: r}
 	m.printf("H = %d URLs, T = %v, a sample each %v, seed %d\n", w.Block, w.T, w.Sample, w.Seed)
-	for _, print := range []func(){m.scaling, m.nodes, m.areas, m.runs, m.traffic, m.cost} {
+	for _, print := range []func(){m.scaling, m.nodes, m.areas, m.runs, m.traffic, m.history, m.cost} {
 		print()
 	}
 	m.statements(to, "What the paper states.", w.Judge(r))
@@ -42,10 +42,11 @@ func (m *meshSheet) nodes() {
 	title := fmt.Sprintf("Experiment 2: eight nodes after %v. u by an area of W = %d without balancing, by the "+
 		"table's with it", m.Time, m.FixedArea*m.Block)
 	m.grid(title, func(tab io.Writer) {
-		fmt.Fprintln(tab, "node\tv\tlambda\tW (n)\tnone: u\twaiting\tpaper: u\twaiting\tkumo: u\twaiting\t")
+		fmt.Fprintln(tab, "node\tv\tlambda\tW (n)\tnone: u\twaiting\tpaper: u\twaiting\tblocks: u\twaiting\t"+
+			"time: u\twaiting\t")
 		for i, n := range m.Table {
 			fmt.Fprintf(tab, "%d\t%g\t%g\t%d (%d)\t", i+1, n.Speed, n.Arriving, n.Area*m.Block, n.Area)
-			for rule := experiments.NoRule; rule <= experiments.ByKumo; rule++ {
+			for rule := experiments.NoRule; rule <= experiments.ByTime; rule++ {
 				run := &m.r.Balance[rule]
 				last := len(run.Nodes) - 1
 				fmt.Fprintf(tab, "%.2f\t%d\t", m.Ratio(run, last, i), run.Nodes[last][i].Waiting)
@@ -120,6 +121,23 @@ func (m *meshSheet) traffic() {
 	})
 }
 
+// history prints what the paper's procedures do with records.
+func (m *meshSheet) history() {
+	m.grid("History: records of nodes that leave, and of the neighbors of nodes that join, on average", func(tab io.Writer) {
+		fmt.Fprintln(tab, "nodes	event	moved	with their list	compared	not looked at	")
+		for _, h := range m.r.History {
+			for _, e := range []struct {
+				name string
+				experiments.HistoryMoves
+			}{{"leave", h.Leave}, {"join", h.Join}} {
+				n := float64(e.Events)
+				fmt.Fprintf(tab, "%d	%s	%.1f	%.1f	%.1f	%.1f	\n", h.Nodes, e.name, float64(e.Moved)/n, float64(e.Whole)/n,
+					float64(e.Compared)/n, float64(e.Kept)/n)
+			}
+		}
+	})
+}
+
 // cost prints the nodes' CPU time if it was measured, and why it is not comparable with the paper's.
 func (m *meshSheet) cost() {
 	m.printf("\nThe paper's nodes took 15 to 36 %% of a processor, 10 to 13 %% of it when they did not crawl; " +
@@ -127,7 +145,7 @@ func (m *meshSheet) cost() {
 	if m.Processor == nil {
 		return
 	}
-	for rule := experiments.NoRule; rule <= experiments.ByKumo; rule++ {
+	for rule := experiments.NoRule; rule <= experiments.ByTime; rule++ {
 		f := m.r.Balance[rule].Figures[len(m.r.Balance[rule].Figures)-1]
 		m.printf("Overlay and mesh took %.0f µs of a processor a second and node, with rule %v.\n",
 			float64(f.Processor.Microseconds())/f.NodeTime.Seconds(), rule)

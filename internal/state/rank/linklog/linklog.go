@@ -9,7 +9,9 @@
 // read from disk in order. The log also contains, in the same form, the reports to other nodes.
 //
 // On disk there are three files that only grow: links; keys, with the key of each URL in 5 bytes; and others, with the
-// URLs that were reported to other nodes. Opening truncates all of them to a [Mark], like a crawl's record files.
+// URLs that were reported to other nodes. Opening truncates all of them to a [Mark], like a crawl's record files. The
+// part of the links file before a mark ends with checksums of all three: after a power failure, parts of files that were
+// not synced may be zeros, which would otherwise be read as other links.
 package linklog
 
 import (
@@ -61,8 +63,11 @@ const chunkLen = 256 << 10
 
 const keyLen = (ids.KeyBits + 7) / 8
 
-// ErrDamaged is the error of a log that cannot be read.
-var ErrDamaged = errors.New("damaged link log")
+// Errors of logs that cannot be read.
+var (
+	ErrDamaged = errors.New("damaged link log")
+	ErrVersion = errors.New("the link log is from an earlier build of kumo, without checksums")
+)
 
 // A Log is a log of links. It is safe for concurrent use.
 type Log struct {
@@ -81,6 +86,8 @@ type Log struct {
 	urls   int64
 	memory int64 // bytes of closed chunks in memory
 	count  int64 // links
+	sums   checksums
+	dirty  bool // something was added after the last checksums
 }
 
 type chunk struct {
@@ -124,6 +131,9 @@ func (l *Log) open(mark Mark) (err error) {
 	if l.reader, err = disk.OpenAt(l.name(LinksFile)); err != nil {
 		return err
 	}
+	if err := l.check(mark); err != nil { // before load, which trusts the lengths of records
+		return err
+	}
 	return l.load(mark)
 }
 
@@ -162,7 +172,7 @@ func (l *Log) load(mark Mark) error {
 		case want < int64(len(buf)) || at+want == mark.Links:
 			return fmt.Errorf("%w: no record at offset %d", ErrDamaged, at)
 		default:
-			buf = make([]byte, 4*len(buf)) // the record is longer than the buffer
+			buf = make([]byte, min(4*int64(len(buf)), mark.Links-at)) // the record is longer than the buffer
 			continue
 		}
 		c := chunk{at: at, size: n, written: n}
@@ -181,7 +191,7 @@ func (l *Log) load(mark Mark) error {
 func wholeRecords(b []byte, urls int64) (n int) {
 	var p rank.Page
 	nobody := Reader{Page: func(*rank.Page) {}, Contribution: func(Contribution) {}}
-	for d := (decoder{varint.Reader{Rest: b}, uint64(urls)}); len(d.Rest) > 0 && d.record(&nobody, &p); {
+	for d := (decoder{Reader: varint.Reader{Rest: b}, urls: uint64(urls)}); len(d.Rest) > 0 && d.record(&nobody, &p); {
 		n = len(b) - len(d.Rest)
 	}
 	return n
@@ -281,8 +291,12 @@ func (l *Log) appendKeys(fresh []ids.Key) {
 	if l.cfg.Dir == "" {
 		return
 	}
+	before := len(l.keys)
 	for _, k := range fresh {
 		l.keys = append(l.keys, byte(k), byte(k>>8), byte(k>>16), byte(k>>24), byte(k>>32))
+	}
+	if len(fresh) > 0 {
+		l.sums.keys, l.dirty = extend(l.sums.keys, l.keys[before:]), true
 	}
 }
 
@@ -296,6 +310,9 @@ func (l *Log) last() *chunk {
 
 // extendChunk extends a chunk by a record that was appended to its data, and closes it if it is long enough.
 func (l *Log) extendChunk(c *chunk, b []byte) {
+	if l.cfg.Dir != "" {
+		l.sums.links, l.dirty = extend(l.sums.links, b[c.size:]), true
+	}
 	c.data, c.size = b, int64(len(b))
 	if c.size < chunkLen {
 		return
@@ -322,7 +339,10 @@ func (l *Log) Mark() Mark {
 	return l.mark()
 }
 
-func (l *Log) mark() Mark { return Mark{l.urls, l.end(), l.others.length} }
+func (l *Log) mark() Mark {
+	l.addChecksums()
+	return Mark{l.urls, l.end(), l.others.length}
+}
 
 // Flush writes all data that is not written yet.
 func (l *Log) Flush() error {

@@ -2,11 +2,13 @@ package linklog
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -247,6 +249,59 @@ func TestDamage(t *testing.T) {
 		}
 	}
 	t.Logf("%d of 200 flipped bits are noticed", said)
+}
+
+// TestEarlierBuild: a log without checksums at its end is told from a damaged one.
+func TestEarlierBuild(t *testing.T) {
+	cfg := Config{Dir: t.TempDir()}
+	l, err := Open(cfg, Mark{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id := range rank.ID(20) {
+		l.AddPage([]ids.Key{ids.Key(id)}, &rank.Page{ID: id})
+	}
+	l.AddPage(nil, &rank.Page{ID: 19, Links: []rank.ID{5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}})
+	first, err := l.Sync()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.AddPage(nil, &rank.Page{ID: 18, Links: []rank.ID{5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}})
+	second, err := l.Sync()
+	if err != nil || l.Close() != nil {
+		t.Fatal(err)
+	}
+	second.Links -= checksumsLen // with checksums only before the end
+	if _, err := Open(cfg, second); !errors.Is(err, ErrDamaged) || errors.Is(err, ErrVersion) {
+		t.Errorf("error %v, want %v", err, ErrDamaged)
+	}
+	first.Links -= checksumsLen
+	if _, err := Open(cfg, first); !errors.Is(err, ErrVersion) || errors.Is(err, ErrDamaged) {
+		t.Errorf("error %v, want %v", err, ErrVersion)
+	}
+}
+
+// TestCountOfDamagedRecord: a wrong number of links must not make Open read the rest of the log into memory.
+func TestCountOfDamagedRecord(t *testing.T) {
+	const size = 16 << 20
+	cfg := Config{Dir: t.TempDir()}
+	links := make([]byte, size)
+	binary.PutUvarint(links, 1<<60)
+	for name, data := range map[string][]byte{KeysFile: make([]byte, keyLen), LinksFile: links, OthersFile: nil} {
+		if err := os.WriteFile(filepath.Join(cfg.Dir, name), data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := Open(cfg, Mark{URLs: 1, Links: size})
+	runtime.ReadMemStats(&after)
+	if !errors.Is(err, ErrDamaged) {
+		t.Errorf("error %v, want %v", err, ErrDamaged)
+	}
+	if used := after.TotalAlloc - before.TotalAlloc; used > size/4 {
+		t.Errorf("%d bytes allocated for a log of %d", used, size)
+	}
 }
 
 func (v View) scanAll(ctx context.Context, most rank.ID) error {

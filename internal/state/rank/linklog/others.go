@@ -35,6 +35,7 @@ func (l *Log) AddOther(u rank.ID, url string, depth int32) {
 	w.Uint(uint64(u))
 	w.Uint(uint64(max(0, depth)))
 	w.Suffix(url, o.last)
+	l.sums.others, l.dirty = extend(l.sums.others, w[len(o.data):]), true
 	o.length += int64(len(w) - len(o.data))
 	o.data, o.last = w, url
 }

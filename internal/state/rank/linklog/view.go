@@ -86,7 +86,7 @@ func (v View) Read(ctx context.Context, r *Reader) error {
 			}
 		}
 		data = data[max(0, v.from-c.at):c.size]
-		for d := (decoder{varint.Reader{Rest: data}, uint64(v.urls)}); len(d.Rest) > 0; {
+		for d := (decoder{Reader: varint.Reader{Rest: data}, urls: uint64(v.urls)}); len(d.Rest) > 0; {
 			if !d.record(r, &p) {
 				return fmt.Errorf("%w at %d", ErrDamaged, c.at+c.size-int64(len(d.Rest)))
 			}
@@ -97,7 +97,8 @@ func (v View) Read(ctx context.Context, r *Reader) error {
 
 type decoder struct {
 	varint.Reader
-	urls uint64 // numbers must be below
+	urls      uint64 // numbers must be below
+	checksums int    // records of checksums that were read
 }
 
 // record reads a record. It reuses p for pages. It returns false if the record is incomplete.
@@ -110,6 +111,9 @@ func (d *decoder) record(r *Reader, p *rank.Page) bool {
 	switch kind := head & (1<<kindBits - 1); kind {
 	case pageRecord:
 	case reportedRecord:
+		if n == 0 {
+			return d.skipChecksums()
+		}
 		return d.contributions(n, false, r.Reported)
 	default:
 		return d.contributions(n, kind == taggedRecord, r.Contribution)

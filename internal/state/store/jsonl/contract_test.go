@@ -37,7 +37,7 @@ func TestTexts(t *testing.T) {
 		t.Fatal(err)
 	}
 	rec.Text = &page.MainText{Title: "T", Headline: "H", Author: "A", Published: "2026-01-02", Lang: "de",
-		Text: "Eins.\nZwei."}
+		Text: "Eins.\nZwei.", Kind: "article", Comments: "Drei."}
 	if err := s.Put(rec); err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestTexts(t *testing.T) {
 	}
 	got, err := os.ReadFile(filepath.Join(dir, "text.jsonl"))
 	want := `{"url":"https://example.org/page-00001/","time":"2026-11-21T03:12:14.123Z","lang":"de","title":"T","headline":"H",` +
-		`"author":"A","published":"2026-01-02","text":"Eins.\nZwei."}` + "\n"
+		`"author":"A","published":"2026-01-02","kind":"article","text":"Eins.\nZwei.","comments":"Drei."}` + "\n"
 	if err != nil || string(got) != want {
 		t.Errorf("%s, want %s (%v)", got, want, err)
 	}

@@ -53,6 +53,8 @@ func TestPages(t *testing.T) {
 		{"malformed", func(r *page.Record) { r.Response.Malformed = "bad \"chunk\"\n\xff" },
 			plain + `,"malformed":"bad \"chunk\"\n\ufffd"}` + "\n"},
 		{"links cut", func(r *page.Record) { r.Page.LinksCut = page.ByMemory }, plain + `,"links_cut":"memory"}` + "\n"},
+		{"needs script", func(r *page.Record) { r.Page.NeedsScript = page.ScriptRoot },
+			plain + `,"needs_script":"root"}` + "\n"},
 		{"revisit", func(r *page.Record) { r.Revisit = &page.Ref{URL: "https://example.org/"} },
 			plain + `,"revisit":"https://example.org/"}` + "\n"},
 		{"asks of robots", func(r *page.Record) {

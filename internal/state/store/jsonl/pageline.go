@@ -34,9 +34,11 @@ type PageLine struct {
 	Truncated   string         `json:"truncated,omitempty"`  // the reason
 	Malformed   string         `json:"malformed,omitempty"`  // the reason
 	LinksCut    string         `json:"links_cut,omitempty"`  // the limit that left links unread: memory, entries or length
-	Revisit     string         `json:"revisit,omitempty"`    // earlier URL with the same payload
-	Recrawl     string         `json:"recrawl,omitempty"`    // result of the visit, if the URL was visited before
-	Robots      string         `json:"robots,omitempty"`     // the page's directives for robots, as written
+	// the sign by which it is known that the page shows nothing without script: root, noscript, empty or redirect
+	NeedsScript string `json:"needs_script,omitempty"`
+	Revisit     string `json:"revisit,omitempty"` // earlier URL with the same payload
+	Recrawl     string `json:"recrawl,omitempty"` // result of the visit, if the URL was visited before
+	Robots      string `json:"robots,omitempty"`  // the page's directives for robots, as written
 	// the page has the directive noindex, and the crawl obeys it
 	NoIndex bool `json:"noindex,omitempty"`
 	// the page has the directive noarchive, and the crawl obeys it
@@ -70,7 +72,8 @@ func (p *PageLine) set(rec *page.Record) {
 		Canonical: read.Canonical, HrefLang: read.Variants, Bytes: res.PayloadLen(), Depth: rec.Depth,
 		Links: len(read.Links), WARC: rec.Location.File, Offset: rec.Location.Offset, Importance: rec.Importance,
 		Truncated: string(res.Truncated), Malformed: res.Malformed, LinksCut: string(read.LinksCut),
-		Recrawl: string(rec.Recrawl), Robots: read.Robots.String(), sum: &rec.Digest,
+		NeedsScript: string(read.NeedsScript),
+		Recrawl:     string(rec.Recrawl), Robots: read.Robots.String(), sum: &rec.Digest,
 		Visit: Visit{From: rec.From, NearDuplicate: rec.NearDuplicate, ConnectMS: res.ConnectTime().Milliseconds(),
 			FirstByteMS: res.FirstByte.Milliseconds(), TotalMS: res.Total.Milliseconds(), ServerIP: res.ServerIP()}}
 	if read.Sniffed != read.Type {
@@ -123,6 +126,7 @@ func (p *PageLine) Append(b []byte) []byte {
 	l.optional("truncated", p.Truncated)
 	l.optional("malformed", p.Malformed)
 	l.optional("links_cut", p.LinksCut)
+	l.optional("needs_script", p.NeedsScript)
 	l.optional("revisit", p.Revisit)
 	l.optional("near_duplicate_of", p.NearDuplicate)
 	l.optional("recrawl", p.Recrawl)

@@ -34,6 +34,8 @@ func appendText(b []byte, rec *page.Record) []byte {
 	o.text("headline", rec.Text.Headline)
 	o.text("author", rec.Text.Author)
 	o.text("published", rec.Text.Published)
+	o.text("kind", rec.Text.Kind)
 	o.text("text", rec.Text.Text)
+	o.text("comments", rec.Text.Comments)
 	return o.end()
 }

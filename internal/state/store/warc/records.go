@@ -215,6 +215,7 @@ func appendDescription(b []byte, rec *page.Record) []byte {
 	b = appendField(b, "malformed", rec.Response.Malformed)
 	if rec.Page != nil {
 		b = appendField(b, "linksCut", string(rec.Page.LinksCut))
+		b = appendField(b, "needsScript", string(rec.Page.NeedsScript))
 	}
 	if isUnmodified(rec) {
 		for line := range bytes.Lines(headBytes(rec.Response)) {

@@ -37,8 +37,8 @@ type Record struct {
 	Content      string // the main text, one line per paragraph
 }
 
-// Schema is the XML schema of documents. Documents refer to it as SchemaName in their parent folder. A change that older
-// readers would misinterpret needs a new version.
+// Schema is the XML schema of documents. Documents refer to it as SchemaName in their parent folder. A change that
+// older readers would misinterpret needs a new version.
 //
 //go:embed kumo-batch-1.xsd
 var Schema []byte

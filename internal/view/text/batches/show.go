@@ -1,6 +1,7 @@
 package batches
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -53,6 +54,28 @@ func (o *Show) Collections(ctx context.Context, w io.Writer, all []*inspect.Coll
 			text.Time(c.Changed), state)
 	}
 	return errors.Join(tab.Flush(), failed)
+}
+
+// A inLine is a URL to fetch as JSON.
+type inLine struct {
+	URL   string `json:"url"`
+	Depth int    `json:"depth"`
+	Seed  bool   `json:"seed,omitempty"`
+	From  string `json:"from,omitempty"`
+	Known bool   `json:"known,omitempty"` // fetched on an earlier day
+}
+
+// URLs prints the URLs that a round of a day had to fetch, one a line.
+func (o *Show) URLs(ctx context.Context, w io.Writer, c *inspect.Collection, date string, round int) error {
+	out := bufio.NewWriter(w)
+	err := c.EachURL(ctx, date, round, func(in *batch.InURL) error {
+		if o.JSON {
+			return text.JSON(out, inLine{in.URL, in.Depth, in.Seed, in.From, in.Known})
+		}
+		_, err := fmt.Fprintln(out, in.URL)
+		return err
+	})
+	return errors.Join(err, out.Flush())
 }
 
 // A dayLine is a day as JSON.

@@ -2,10 +2,14 @@ package mcp
 
 import (
 	"bufio"
+	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // An invalid line is answered with an error, and the session continues.
@@ -70,4 +74,53 @@ func TestLinesThatAreNoMessages(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Errorf("at the end: %v", err)
 	}
+}
+
+// Requests that are pending at the end of the input are answered, if that does not take too long.
+func TestEndOfInputWithPendingRequests(t *testing.T) {
+	const lines = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18",` +
+		`"capabilities":{},"clientInfo":{"name":"t","version":"1"}}}` + "\n" +
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n" +
+		`{"jsonrpc":"2.0","id":"crawl","method":"tools/call","params":{"name":"crawl","arguments":{"url":"a.example"}}}` +
+		"\n" + `{"jsonrpc":"2.0","id":3,"method":"ping"}` // without an end of the line
+	for takes, wantAnswer := range map[time.Duration]bool{drainTime / 2: true, drainTime * 2: false} {
+		synctest.Test(t, func(t *testing.T) {
+			srv := New(Config{Version: "1", Crawl: func(ctx context.Context, _ CrawlRequest) (*CrawlResult, error) {
+				select {
+				case <-time.After(takes):
+					return &CrawlResult{Folder: "of-the-crawl"}, nil
+				case <-ctx.Done():
+					return nil, ctx.Err()
+				}
+			}})
+			var out bytes.Buffer
+			began := time.Now()
+			if err := serveLines(t.Context(), srv, io.NopCloser(strings.NewReader(lines)), &out); err != nil {
+				t.Error(err)
+			}
+			if took := time.Since(began); took != min(takes, drainTime) {
+				t.Errorf("a crawl of %v: ended after %v", takes, took)
+			}
+			if has := strings.Contains(out.String(), "of-the-crawl"); has != wantAnswer {
+				t.Errorf("a crawl of %v: answered %v\n%s", takes, has, out.String())
+			}
+			if !strings.Contains(out.String(), `"id":3`) {
+				t.Errorf("a crawl of %v: no answer to ping\n%s", takes, out.String())
+			}
+		})
+	}
+}
+
+// The end of the process does not wait for pending requests.
+func TestEndOfProcessWithPendingRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &lineWriter{changed: make(chan struct{}, 1)}
+		r := &lineReader{in: io.NopCloser(nil), lines: bufio.NewReader(strings.NewReader(
+			`{"jsonrpc":"2.0","id":3,"method":"ping"}`)), answers: w, closed: make(chan struct{})}
+		time.AfterFunc(time.Second, r.end)
+		began := time.Now()
+		if _, err := io.ReadAll(r); err != nil || time.Since(began) != time.Second {
+			t.Errorf("after %v: %v", time.Since(began), err)
+		}
+	})
 }

@@ -395,7 +395,8 @@ func (h *controls) submit(w http.ResponseWriter, r *http.Request) {
 }
 
 // perform performs an action, and logs it.
-func (h *controls) perform(r *http.Request, c *crawl, a *action, g actionInput, sure string) (d addedCounts, err error) {
+func (h *controls) perform(r *http.Request, c *crawl, a *action, g actionInput, sure string) (d addedCounts,
+	err error) {
 	err = c.withController(r, func(t target) (err error) {
 		d, err = a.do(r.Context(), t, g)
 		return err

@@ -167,6 +167,9 @@ func clusterNotices(all *inspect.Cluster) []Word {
 	if line := all.Forecast(); line != "" {
 		words = append(words, Word{Level: levelInfo, What: line})
 	}
+	if all.Measures != nil {
+		words = append(words, Word{Level: levelInfo, What: "Measures: " + all.Measures.String()})
+	}
 	return words
 }
 

@@ -24,8 +24,8 @@ const (
 	readTimeout    = 10 * time.Second // until a request's body is complete
 	refusalTimeout = time.Second      // for reading the rest of a refused request
 	writeTimeout   = 60 * time.Second // for a client that does not read
-	csp            = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; frame-src " +
-		"'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+	csp            = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+		"frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 	cookie   = "kumo-token" // followed by the port
 	tokenKey = "token"
 )

@@ -92,7 +92,8 @@ func newCrawlSet(done context.Context, all []Crawl, several bool) *crawlSet {
 	set, views := &crawlSet{byName: map[string]*crawl{}}, &idleList{}
 	for _, c := range all {
 		name := freeName(cmp.Or(c.Dir, c.Name), func(name string) bool { return set.byName[name] != nil })
-		view := &sharedView{open: c.Open, wanted: c.FolderWanted, done: done, idleList: views, opening: make(chan struct{}, 1)}
+		view := &sharedView{open: c.Open, wanted: c.FolderWanted, done: done, idleList: views,
+			opening: make(chan struct{}, 1)}
 		q := newQueue("The crawl "+name, "its folder "+c.Dir, several)
 		x := &crawl{name: name, dir: c.Dir, archive: lookup.New(vfs.OS, c.Dir), queue: q, view: view,
 			status: &statusCache{name: name, view: view}, hosts: &hostRanking{view: view, queue: q, done: done}}

@@ -75,7 +75,7 @@ func (f form) learn(
 	w world, seed uint64, count int, machines []Machine, probe func(*rand.Rand) Machine,
 ) (e, falls float64) {
 	rng := rand.New(rand.NewPCG(seed, 6))
-	scaling := newScaling()
+	scaling := newScaling(false)
 	samples := make([]Sample, count)
 	for i := range samples {
 		samples[i] = w.measure("a", machines[i%len(machines)], rng)
@@ -85,7 +85,7 @@ func (f form) learn(
 	for i, s := range samples {
 		examples[i] = f.example(&scaling, s)
 	}
-	n := newNetwork(13, rng)
+	n := newNetwork(13, false, rng)
 	switch tr := newTrainer(n, 0.003); f.rise {
 	case powers:
 		trainPowers(n, examples, rng)
@@ -147,7 +147,7 @@ func trainPowers(n *network, examples []example, rng *rand.Rand) {
 	for u := range n.units {
 		rising = append(rising, u*stride+urls, u*stride+out)
 	}
-	logs := newNetwork(n.units, rng)
+	logs := newNetwork(n.units, false, rng)
 	copy(logs.weights, n.weights)
 	for _, i := range rising {
 		logs.weights[i] = math.Log(max(n.weights[i], 0.1))

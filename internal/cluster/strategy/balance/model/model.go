@@ -8,20 +8,27 @@ import (
 
 // A Config configures a model's training. Zero values mean the defaults given; no value may be negative.
 type Config struct {
-	Hidden     int     // units of the hidden layer; 13
-	Rate       float64 // learning rate of Adam's steps; 0.02
-	Decay      float64 // weight decay, relative to a step; 0.003
-	Threshold  float64 // mean of E below which training stops; 1e-6
+	Paper      bool    // the paper's network, scaling and training
+	Hidden     int     // units of the hidden layer; DefaultHidden
+	Rate       float64 // learning rate; 0.02, with Paper PaperRate
+	Decay      float64 // weight decay, relative to a step; 0.003, with Paper none
+	Threshold  float64 // mean of E below which training stops; 1e-6, with Paper PaperThreshold
 	MaxSamples int     // maximum number of samples kept, at least 8; 2,000
 	MinSamples int     // training samples needed for a network; DefaultMinSamples
 	Seed       uint64  // for the initial weights and the choice and order of samples
 }
 
-// DefaultMinSamples is the default of Config.MinSamples.
-const DefaultMinSamples = 20
+// Defaults of a Config.
+const (
+	DefaultHidden     = 13
+	DefaultMinSamples = 20
+)
 
 func (c Config) withDefaults() Config {
-	c.Hidden, c.MaxSamples = cmp.Or(c.Hidden, 13), cmp.Or(c.MaxSamples, 2000)
+	if c.Paper {
+		c.Rate, c.Threshold = cmp.Or(c.Rate, PaperRate), cmp.Or(c.Threshold, PaperThreshold)
+	}
+	c.Hidden, c.MaxSamples = cmp.Or(c.Hidden, DefaultHidden), cmp.Or(c.MaxSamples, 2000)
 	c.MinSamples = cmp.Or(c.MinSamples, DefaultMinSamples)
 	c.Rate, c.Decay, c.Threshold = cmp.Or(c.Rate, 0.02), cmp.Or(c.Decay, 0.003), cmp.Or(c.Threshold, 1e-6)
 	return c
@@ -53,7 +60,7 @@ type Model struct {
 func New(c Config) *Model {
 	c = c.withDefaults()
 	return &Model{
-		config: c, samples: newReservoir(c.MaxSamples, c.Seed), scaling: newScaling(),
+		config: c, samples: newReservoir(c.MaxSamples, c.Seed), scaling: newScaling(c.Paper),
 		pace: map[string]float64{}, factor: map[string]float64{},
 	}
 }
@@ -94,7 +101,7 @@ func (m *Model) Train(epochs int) Report {
 		wider.add(s)
 	}
 	if m.net == nil {
-		m.net = newNetwork(m.config.Hidden, rng)
+		m.net = newNetwork(m.config.Hidden, m.config.Paper, rng)
 	} else {
 		m.net.rescale(&m.scaling, &wider)
 	}
@@ -104,8 +111,11 @@ func (m *Model) Train(epochs int) Report {
 		examples[i] = m.scaling.example(s)
 	}
 	m.report = Report{Trained: len(training)}
-	m.report.Epochs, m.report.Loss = newTrainer(m.net, m.config.Decay).
-		run(examples, epochs, m.config.Rate, m.config.Threshold, rng)
+	train := newTrainer(m.net, m.config.Decay).run
+	if m.config.Paper {
+		train = m.net.descend
+	}
+	m.report.Epochs, m.report.Loss = train(examples, epochs, m.config.Rate, m.config.Threshold, rng)
 	m.updateNodes()
 	m.measureErrors()
 	return m.report

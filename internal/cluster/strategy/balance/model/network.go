@@ -8,11 +8,12 @@ import (
 // A network has one hidden layer of tanh units and one linear output. The weights are in one slice: for each unit those
 // of its inputs, its bias, and the weight from the unit to the output; after all units the output's bias.
 //
-// The weights from the number of URLs to a unit, and from a unit to the output, are never negative. So the output never
-// decreases with the number of URLs. This does not restrict the other inputs: a unit with all signs before and after it
-// inverted is the same unit.
+// Unless it is free, as in the paper, the weights from the number of URLs to a unit, and from a unit to the output, are
+// never negative. So the output never decreases with the number of URLs. This does not restrict the other inputs: a
+// unit with all signs before and after it inverted is the same unit.
 type network struct {
 	units   int
+	free    bool
 	weights []float64
 }
 
@@ -23,8 +24,8 @@ const (
 	stride = inputs + 2
 )
 
-func newNetwork(units int, rng *rand.Rand) *network {
-	n := &network{units, make([]float64, units*stride+1)}
+func newNetwork(units int, free bool, rng *rand.Rand) *network {
+	n := &network{units, free, make([]float64, units*stride+1)}
 	for u := range units {
 		w := n.unit(u)
 		for i := range inputs {
@@ -44,6 +45,9 @@ func (n *network) outBias() *float64 { return &n.weights[n.units*stride] }
 
 // constrain clamps the weights that must not be negative.
 func (n *network) constrain() {
+	if n.free {
+		return
+	}
 	for u := range n.units {
 		w := n.unit(u)
 		w[urls], w[out] = max(w[urls], 0), max(w[out], 0)

@@ -17,7 +17,7 @@ func anyExample(rng *rand.Rand) (e example) {
 // TestGradient compares back-propagation with differences of E.
 func TestGradient(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 0))
-	n := newNetwork(5, rng)
+	n := newNetwork(5, false, rng)
 	for range 20 {
 		e := anyExample(rng)
 		gradient, hidden := make([]float64, len(n.weights)), make([]float64, 5)
@@ -44,7 +44,7 @@ func TestGradient(t *testing.T) {
 func TestOutputRises(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 0))
-		n := newNetwork(1+rng.IntN(20), rng)
+		n := newNetwork(1+rng.IntN(20), false, rng)
 		examples := make([]example, 40)
 		for i := range examples {
 			examples[i] = anyExample(rng)
@@ -77,7 +77,7 @@ func TestRescale(t *testing.T) {
 			machine := Machine{f(), 2.4, f(), f(), f()}
 			return Sample{Node: "a", Machine: machine, URLs: 1 + rng.IntN(int(100*wide)), Seconds: f()}
 		}
-		from := newScaling()
+		from := newScaling(false)
 		inside := make([]Sample, 20)
 		for i := range inside {
 			inside[i] = some(1)
@@ -89,7 +89,7 @@ func TestRescale(t *testing.T) {
 			s.GHz = 2 + rng.Float64() // below and above the value that all had before
 			to.add(s)
 		}
-		n := newNetwork(13, rng)
+		n := newNetwork(13, false, rng)
 		before := make([]float64, len(inside))
 		for i, s := range inside {
 			e := from.example(s)

@@ -30,7 +30,7 @@ func (m *Model) updateNode(node string) {
 			continue
 		}
 		pages, seconds = pages+float64(rec.URLs), seconds+rec.Seconds
-		if m.net != nil {
+		if m.net != nil && !m.config.Paper {
 			predicted := m.machineTime(rec.Machine, 1)(rec.URLs)
 			residuals += weight * math.Log(rec.Seconds/predicted)
 		}

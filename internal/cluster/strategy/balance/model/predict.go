@@ -28,6 +28,9 @@ const minHeldBack = 3
 // Time returns a node's time for n URLs on a machine, in seconds. It is 0 for none, and, except for rounding, never
 // decreases with n. The function does not change when the model learns.
 func (m *Model) Time(node string, machine Machine) (func(n int) float64, Basis) {
+	if m.config.Paper {
+		return m.paperTime(machine)
+	}
 	pace, known := m.pace[node]
 	worse := m.report.HeldBack < minHeldBack || m.report.ByPace < m.report.Error
 	switch {
@@ -66,21 +69,9 @@ func (m *Model) nodeTime(node string, machine Machine) func(n int) float64 {
 // machineTime returns the network's time for a machine, times a factor. Outside the range of the numbers of URLs in the
 // samples, the time per page is that of the nearer end.
 func (m *Model) machineTime(machine Machine, factor float64) func(n int) float64 {
-	type unit struct{ rest, perURL, out float64 }
-	units, x := make([]unit, m.net.units), m.scaling.machine(machine)
-	for u := range units {
-		w := m.net.unit(u)
-		units[u] = unit{sum(w, &x), w[urls], w[out]}
-	}
-	scaling, constant := m.scaling, *m.net.outBias()
-	at := func(n float64) float64 {
-		o, x := constant, scaling.urls(n)
-		for _, u := range units {
-			o += u.out * math.Tanh(u.rest+u.perURL*x)
-		}
-		return factor * scaling.unscale(o)
-	}
-	span := scaling.Inputs[urls]
+	output := m.output(machine)
+	at := func(n float64) float64 { return factor * output(n) }
+	span := m.scaling.Inputs[urls]
 	least, most := math.Round(math.Exp(span.Min)), math.Round(math.Exp(span.Max))
 	atLeast, atMost := at(least), at(most)
 	return func(n int) float64 {
@@ -94,5 +85,23 @@ func (m *Model) machineTime(machine Machine, factor float64) func(n int) float64
 		default:
 			return at(n)
 		}
+	}
+}
+
+// output returns the network's output for a machine, in seconds.
+func (m *Model) output(machine Machine) func(n float64) float64 {
+	type unit struct{ rest, perURL, out float64 }
+	units, x := make([]unit, m.net.units), m.scaling.machine(machine)
+	for u := range units {
+		w := m.net.unit(u)
+		units[u] = unit{sum(w, &x), w[urls], w[out]}
+	}
+	scaling, constant := m.scaling, *m.net.outBias()
+	return func(n float64) float64 {
+		o, x := constant, scaling.urls(n)
+		for _, u := range units {
+			o += u.out * math.Tanh(u.rest+u.perURL*x)
+		}
+		return scaling.unscale(o)
 	}
 }

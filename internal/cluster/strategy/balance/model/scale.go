@@ -8,7 +8,8 @@ const (
 	urls   = facts
 )
 
-// A span is the range of a figure's logarithms so far. It never shrinks; before the first value Min is above Max.
+// A span is the range of a figure so far, usually of its logarithm. It never shrinks; before the first value Min is
+// above Max.
 type span struct {
 	Min float64 `json:"min"`
 	Max float64 `json:"max"`
@@ -46,9 +47,11 @@ func (s span) scale(v float64) float64 {
 type scaling struct {
 	Inputs  [inputs]span `json:"inputs"`
 	Seconds span         `json:"seconds"`
+	linear  bool         // as in the paper; else of logarithms
 }
 
-func newScaling() (c scaling) {
+func newScaling(linear bool) (c scaling) {
+	c.linear = linear
 	for i := range c.Inputs {
 		c.Inputs[i] = noSpan
 	}
@@ -56,15 +59,32 @@ func newScaling() (c scaling) {
 	return c
 }
 
+// of returns the value that is scaled.
+func (c *scaling) of(v float64) float64 {
+	if c.linear {
+		return v
+	}
+	return math.Log(v)
+}
+
+// input scales a value for an input. With a linear scale, values may be outside of the span, as in the paper.
+func (c *scaling) input(i int, v float64) float64 {
+	s := c.Inputs[i]
+	if c.linear && s.width() > 0 {
+		return (v - s.Min) / s.width()
+	}
+	return s.scale(c.of(v))
+}
+
 // add extends the spans to include the sample.
 func (c *scaling) add(s Sample) {
 	for i, f := range s.facts() {
 		if f > 0 {
-			c.Inputs[i].add(math.Log(f))
+			c.Inputs[i].add(c.of(f))
 		}
 	}
-	c.Inputs[urls].add(math.Log(float64(s.URLs)))
-	c.Seconds.add(math.Log(s.Seconds))
+	c.Inputs[urls].add(c.of(float64(s.URLs)))
+	c.Seconds.add(c.of(s.Seconds))
 }
 
 // machine returns the input for a machine, without the number of URLs.
@@ -72,7 +92,7 @@ func (c *scaling) machine(m Machine) (x [inputs]float64) {
 	for i, f := range m.facts() {
 		switch {
 		case f > 0:
-			x[i] = c.Inputs[i].scale(math.Log(f))
+			x[i] = c.input(i, f)
 		case c.Inputs[i].width() > 0:
 			x[i] = 0.5
 		}
@@ -80,18 +100,26 @@ func (c *scaling) machine(m Machine) (x [inputs]float64) {
 	return x
 }
 
-func (c *scaling) urls(n float64) float64 { return c.Inputs[urls].scale(math.Log(n)) }
+func (c *scaling) urls(n float64) float64 { return c.input(urls, n) }
 
 func (c *scaling) example(s Sample) example {
-	e := example{x: c.machine(s.Machine), y: (math.Log(s.Seconds) - c.Seconds.Min) / c.seconds()}
+	e := example{x: c.machine(s.Machine), y: (c.of(s.Seconds) - c.Seconds.Min) / c.seconds()}
 	e.x[urls] = c.urls(float64(s.URLs))
 	return e
 }
 
-// seconds returns the growth of the logarithm of the seconds per unit of the network's output.
+// seconds returns the growth of the seconds, or of their logarithm, per unit of the network's output.
 func (c *scaling) seconds() float64 { return max(c.Seconds.Max-c.Seconds.Min, 0.5) }
+
+// leastSeconds is the shortest time that the paper's network predicts; its output can be negative.
+const leastSeconds = 0.1
 
 // unscale converts an output to seconds.
 func (c *scaling) unscale(output float64) float64 {
-	return math.Exp(c.Seconds.Min + output*c.seconds())
+	if v := c.Seconds.Min + output*c.seconds(); !c.linear {
+		return math.Exp(v)
+	} else if v == v {
+		return max(v, leastSeconds)
+	}
+	return math.Inf(1) // the training has diverged
 }

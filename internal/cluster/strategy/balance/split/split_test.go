@@ -259,3 +259,15 @@ func bench(b *testing.B, find func([]split.Time, int) []int) {
 		})
 	}
 }
+
+// TestPenalty: the penalties are those of equation 11.
+func TestPenalty(t *testing.T) {
+	for _, c := range []struct {
+		counts []int
+		want   float64
+	}{{[]int{40, 60}, 0}, {[]int{40, 57}, 9}, {[]int{103, -3}, 36}, {[]int{100, -3, -1}, 16 + 64}} {
+		if got := split.Penalty(c.counts, 100); got != c.want {
+			t.Errorf("%v: %v, not %v", c.counts, got, c.want)
+		}
+	}
+}

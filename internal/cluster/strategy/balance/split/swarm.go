@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// A Fitness is a function that a swarm minimizes.
+// A Fitness is a function that a swarm minimizes, apart from penalties.
 type Fitness func(nodes []Time, counts []int) float64
 
 // SwarmConfig configures Swarm. Zero values mean those of the paper.
@@ -30,61 +30,75 @@ func (c SwarmConfig) withDefaults() SwarmConfig {
 	return c
 }
 
-// A particle is a split that moves.
+// A particle is a position, which may violate the constraints, that moves.
 type particle struct {
 	at, best []int
 	velocity []float64
 	fitness  float64 // of best
 }
 
-// Swarm searches for the split with the least fitness by particle swarm optimization, as in the paper. There must be at
-// least one node. The result contains all units and no negative counts, but may be far from the best.
+// Swarm searches for the split with the least fitness by particle swarm optimization, as in the paper: positions may
+// have another sum than units, or negative counts, at the price of penalties. The best position is then repaired, so
+// the result contains all units and no negative counts, but it may be far from the best. There must be at least one
+// node.
 func Swarm(nodes []Time, units int, c SwarmConfig) []int {
 	c = c.withDefaults()
 	rng := rand.New(rand.NewPCG(c.Seed, 0))
-	start := make([]int, len(nodes))
-	for i := range start {
-		start[i] = units / len(nodes)
+	fitness := func(counts []int) float64 { return c.Fitness(nodes, counts) + Penalty(counts, units) }
+	best := make([]int, len(nodes))
+	for i := range best {
+		best[i] = units / len(nodes)
 	}
-	repair(start, units, rng)
+	least := fitness(best)
 	swarm := make([]particle, c.Particles)
 	for p := range swarm {
 		velocity := make([]float64, len(nodes))
 		for i := range velocity {
 			velocity[i] = rng.Float64()
 		}
-		swarm[p] = particle{slices.Clone(start), slices.Clone(start), velocity, c.Fitness(nodes, start)}
+		swarm[p] = particle{slices.Clone(best), slices.Clone(best), velocity, least}
 	}
-	best, fitness := start, swarm[0].fitness
 	for range c.Iterations {
 		for p := range swarm {
 			p := &swarm[p]
 			p.move(best, units, c, rng)
-			if now := c.Fitness(nodes, p.at); now < p.fitness {
+			if now := fitness(p.at); now < p.fitness {
 				p.fitness = now
 				copy(p.best, p.at)
 			}
 		}
 		for _, p := range swarm {
-			if p.fitness < fitness {
-				fitness, best = p.fitness, slices.Clone(p.best)
+			if p.fitness < least {
+				least, best = p.fitness, slices.Clone(p.best)
 			}
 		}
 	}
+	repair(best, units, rng)
 	return best
 }
 
-// move updates velocity and position. Velocities are bounded by the number of units, since with the paper's weights
-// they would grow without limit.
+// Penalty returns the sum of the penalties in equation 11 of the paper: for a sum other than units, and for negative
+// counts.
+func Penalty(counts []int, units int) float64 {
+	var sum, negative float64
+	for _, n := range counts {
+		sum += float64(n)
+		negative += math.Abs(float64(n)) - float64(n)
+	}
+	sum -= float64(units)
+	return sum*sum + negative*negative
+}
+
+// move updates velocity and position. Velocities and positions are bounded by the number of units, since with the
+// paper's weights they would grow without limit.
 func (p *particle) move(best []int, units int, c SwarmConfig, rng *rand.Rand) {
 	r1, r2, most := rng.Float64(), rng.Float64(), float64(units)
 	for i := range p.at {
 		at := float64(p.at[i])
 		v := c.Inertia*p.velocity[i] + c.ToOwn*r1*(float64(p.best[i])-at) + c.ToBest*r2*(float64(best[i])-at)
 		p.velocity[i] = min(max(v, -most), most)
-		p.at[i] += int(math.Round(p.velocity[i]))
+		p.at[i] = min(max(p.at[i]+int(math.Round(p.velocity[i])), -units), 2*units)
 	}
-	repair(p.at, units, rng)
 }
 
 // repair sets negative counts to 0, and spreads the difference between the sum and units equally over all counts, as

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"kumo/internal/app/get"
+	"kumo/internal/base/advice"
+	"kumo/internal/base/weburl"
+	"kumo/internal/content/fetch"
+	"kumo/internal/content/render"
+	"kumo/internal/engine/check"
+	"kumo/internal/engine/seeds"
+)
+
+const renderLong = `What does a page show after its scripts?
+
+The page is rendered by Chromium or Chrome, which must be installed. The browser has no network:
+kumo fetches what the page requests, without robots.txt and delays. Only GET and HEAD requests are
+answered; WebSockets and new windows are not. BASE is the URL of the page; a FILE without it is at
+http://localhost/. The result compares links and main text with those of the page as received.
+--json also has the document.`
+
+const renderExample = `  kumo check render https://app.example/
+  kumo check render https://app.example/ --screenshot app.png --html app.html
+  kumo check render page.html https://app.example/dir/    # as if it had been found there`
+
+// A renderer renders the pages of kumo check render.
+type renderer struct {
+	source
+	cfg              render.Config
+	page, screenshot string // names of files to write; "": none
+}
+
+func checkRender() *cobra.Command {
+	r := new(renderer)
+	var asJSON bool
+	cmd := &cobra.Command{Use: "render FILE|URL [BASE]", Short: "What does a page show after its scripts?", Long: renderLong,
+		Example: renderExample, RunE: func(cmd *cobra.Command, args []string) error {
+			out, err := r.run(cmd.Context(), args)
+			if err != nil {
+				return err
+			}
+			return printAnswer(cmd, out, asJSON)
+		}}
+	r.bind(cmd)
+	cmd.SetFlagErrorFunc(readerFlagError)
+	f := cmd.Flags()
+	f.BoolVar(&asJSON, "json", false, "print indented JSON")
+	f.StringVar(&r.cfg.Path, "browser", "", "use this `PROGRAM` (default: the first of chromium, google-chrome in PATH)")
+	f.BoolVar(&r.cfg.NoSandbox, "browser-no-sandbox", false, "turn the browser's sandbox off, as root must: only for "+
+		"pages that are trusted")
+	f.StringVar(&r.screenshot, "screenshot", "", "write a picture of the window to `FILE` (PNG)")
+	f.StringVar(&r.page, "html", "", "write the document after its scripts to `FILE`")
+	return cmd
+}
+
+func (r *renderer) run(ctx context.Context, args []string) (out check.RenderOut, err error) {
+	received := check.PageIn{}
+	if err := r.source.page(ctx, args, &received); err != nil {
+		return out, err
+	}
+	received.URL = cmp.Or(received.URL, "http://localhost/")
+	u, err := seeds.ParseURL(received.URL)
+	if err != nil {
+		return out, err
+	}
+	r.cfg.Timeout = r.timeout
+	browser, err := render.Start(ctx, r.cfg)
+	switch {
+	case errors.Is(err, render.ErrSandbox):
+		return out, advice.With(err, "kumo check render --browser-no-sandbox turns it off")
+	case err != nil:
+		return out, err
+	}
+	defer browser.Close()
+	session, err := r.get.Begin(ctx, u)
+	if err != nil {
+		return out, err
+	}
+	defer session.Close()
+	result, err := browser.Render(ctx, render.Job{URL: u.String(), Screenshot: r.screenshot != "",
+		Answer: answerer(session, u, &received)})
+	if err != nil {
+		return out, fmt.Errorf("%w: %w", errNothing, err)
+	}
+	if err := errors.Join(writeIf(r.page, result.HTML), writeIf(r.screenshot, result.Screenshot)); err != nil {
+		return out, err
+	}
+	return check.Render(received, result)
+}
+
+// answerer answers the page's first request with the page as received, and others from the network.
+func answerer(session *get.Session, u weburl.URL, received *check.PageIn) render.Answerer {
+	return func(ctx context.Context, q *render.Request) (*render.Response, error) {
+		if q.Document && q.URL == u.String() {
+			header := received.Header.Clone()
+			if header == nil {
+				header = http.Header{}
+			}
+			header.Set("Content-Type", cmp.Or(received.ContentType, "text/html"))
+			return &render.Response{Status: cmp.Or(received.Status, http.StatusOK), Header: header, Body: received.HTML}, nil
+		}
+		began := time.Now()
+		resp, err := session.Get(ctx, fetch.Request{URL: q.URL, Head: q.Method == http.MethodHead})
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "%s: %v after %v\n", q.URL, err, time.Since(began).Round(time.Millisecond))
+			return nil, err
+		}
+		fmt.Fprintln(os.Stderr, answerLine(resp))
+		return &render.Response{Status: resp.Status, Header: resp.Header, Body: resp.Body}, nil
+	}
+}
+
+// writeIf writes a file if it has a name.
+func writeIf(name string, data []byte) error {
+	if name == "" {
+		return nil
+	}
+	return os.WriteFile(name, data, 0o644)
+}

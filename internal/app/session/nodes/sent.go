@@ -1,0 +1,221 @@
+package nodes
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"kumo/internal/app/folder"
+	"kumo/internal/app/job"
+	"kumo/internal/app/node"
+	"kumo/internal/app/session"
+	"kumo/internal/base/stats"
+	"kumo/internal/base/wait"
+	"kumo/internal/cluster/bus"
+	"kumo/internal/cluster/strategy"
+	"kumo/internal/content/policy"
+	"kumo/internal/state/store"
+)
+
+// A node's records are in its own files, so only this node can send them to the crawl's sinks. It publishes how far
+// each sink has acknowledged them. If the node dies, the node that takes over has the pages fetched again whose records
+// are not acknowledged.
+
+// memberSinks sends a node's records to the crawl's sinks.
+type memberSinks struct {
+	sender    session.Sender // nil: the crawl has no sinks
+	stop      context.CancelFunc
+	publisher sync.WaitGroup
+	rev       uint64           // revision of the published value
+	published map[string]int64 // nil: none
+	started   bool
+	behind    bool // records of earlier processes were not sent at the start
+}
+
+const pagesName = "pages.jsonl"
+
+// sendInterval is the time between two publications of the acknowledged lengths. It bounds how many pages of a dead
+// node are fetched again although their records were sent.
+const sendInterval = 2 * time.Second
+
+// openSender creates the sender before the crawl is opened, as one of its stores.
+func (m *membership) openSender() (err error) {
+	m.sinks.stop = func() {}
+	urls := m.settings[job.SinkKey]
+	if m.n.NewSender == nil || len(urls) == 0 {
+		return nil
+	}
+	m.sinks.sender, err = m.n.NewSender(m.job, urls)
+	return err
+}
+
+// startSender starts to send the records, also those of earlier processes.
+func (m *membership) startSender(ctx context.Context) error {
+	s := &m.sinks
+	if s.sender == nil {
+		return nil
+	}
+	ctx = context.WithoutCancel(ctx)
+	behind, err := s.sender.Start(ctx)
+	if err != nil {
+		return err
+	}
+	s.started, s.behind = true, behind
+	ctx, s.stop = context.WithCancel(ctx)
+	s.publisher.Go(func() {
+		for range wait.Every(ctx, sendInterval) {
+			if err := m.publishSent(ctx); err != nil && ctx.Err() == nil {
+				m.n.Log.Debug("cannot publish how many records the sinks have", "err", err)
+			}
+		}
+	})
+	return nil
+}
+
+// publishSent publishes the acknowledged lengths if they have changed.
+func (m *membership) publishSent(ctx context.Context) error {
+	s := &m.sinks
+	now := m.acknowledged()
+	if s.published != nil && maps.Equal(now, s.published) {
+		return nil
+	}
+	value, err := json.Marshal(now)
+	if err != nil {
+		return err
+	}
+	key := node.SentKey(m.id.Node())
+	rev, err := m.bus.Put(ctx, key, value, s.rev)
+	if errors.Is(err, bus.ErrStale) { // an earlier process published it, or this node was declared dead
+		e, readErr := m.bus.Get(ctx, key)
+		if readErr != nil || e.Value == nil && s.published != nil {
+			return readErr
+		}
+		rev, err = m.bus.Put(ctx, key, value, e.Revision)
+	}
+	if err == nil {
+		s.rev, s.published = rev, now
+	}
+	return err
+}
+
+// finishSending sends the rest at the end of a run. A node that ends for good waits until the sinks have all records,
+// or accept none for some time. A stopped node gives them a few seconds, and sends the rest when it opens the crawl
+// again. A node that was declared dead sends nothing more: the others have the pages fetched again.
+func (m *membership) finishSending(ctx context.Context, report *stats.Report, ended error) error {
+	s := &m.sinks
+	if !s.started || errors.Is(ended, node.ErrLost) {
+		return ended
+	}
+	m.n.finishing.Store(true)
+	sending, cancel := context.WithCancel(ctx)
+	defer cancel()
+	resumes := ended != nil && !errors.Is(ended, node.ErrLeft) && !errors.Is(ended, policy.ErrLimit)
+	if resumes {
+		cancel()
+	}
+	err := s.sender.Finish(sending)
+	m.stopSender()
+	if report != nil {
+		if err := m.crawl.ReportSinks(report); err != nil {
+			m.n.Log.Warn("cannot write the report", "why", err)
+		}
+	}
+	last, done := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
+	defer done()
+	if publishErr := m.publishSent(last); publishErr != nil {
+		m.n.Log.Debug("cannot publish how many records the sinks have", "err", publishErr)
+	}
+	switch {
+	case err == nil:
+		return ended
+	case resumes:
+		m.n.Log.Warn("not all records are in the sinks: this node sends the rest when it opens the crawl again", "why", err)
+		return ended
+	}
+	return &session.IncompleteSending{RunErr: ended, SendErr: err}
+}
+
+// sendRest ends a node that has sent the records of a finished crawl, and updates the last report.
+func (m *membership) sendRest(ctx context.Context) error {
+	report, err := folder.ReadReport(m.folder.Dir)
+	if err != nil {
+		m.n.Log.Warn("cannot update the report", "why", err)
+	}
+	err = m.finishSending(ctx, report, nil)
+	if err == nil {
+		m.n.Log.Info("the sinks have all records of this node")
+	}
+	return err
+}
+
+// stopSender stops sending; it may be called repeatedly.
+func (m *membership) stopSender() {
+	s := &m.sinks
+	if !s.started {
+		return
+	}
+	s.stop()
+	s.publisher.Wait()
+	s.sender.Abort()
+	s.started = false
+}
+
+// hasSent reports whether the sinks have the records up to some lengths.
+func (m *membership) hasSent(marks []store.Mark) bool {
+	length, _ := store.FindMark(marks, pagesName)
+	for _, n := range m.acknowledged() {
+		if n < length {
+			return false
+		}
+	}
+	return true
+}
+
+// acknowledged returns the acknowledged lengths by sink; nil without sinks.
+func (m *membership) acknowledged() map[string]int64 {
+	if m.sinks.sender == nil {
+		return nil
+	}
+	return m.sinks.sender.Acknowledged()
+}
+
+// sentBefore returns a function that reports whether all sinks of the crawl have the records of a dead node up to some
+// lengths; nil if the crawl has no sinks.
+func (s *failedNodes) sentBefore(ctx context.Context, dead strategy.Node) (func([]store.Mark) bool, error) {
+	if s.sender == nil {
+		return nil, nil
+	}
+	e, err := s.bus.Get(ctx, node.SentKey(dead))
+	if err != nil {
+		return nil, err
+	}
+	sent := map[string]int64{}
+	if e.Value != nil {
+		if err := json.Unmarshal(e.Value, &sent); err != nil {
+			return nil, fmt.Errorf("read how many records of %s the sinks have: %w", dead, err)
+		}
+	}
+	least := int64(-1)
+	for name := range s.sender.Acknowledged() {
+		if n := sent[name]; least < 0 || n < least {
+			least = n
+		}
+	}
+	return func(grown []store.Mark) bool {
+		length, grew := store.FindMark(grown, pagesName)
+		return !grew || length <= least
+	}, nil
+}
+
+// deleteKey deletes an entry of the registry, if it exists.
+func deleteKey(ctx context.Context, b bus.Bus, key string) error {
+	e, err := b.Get(ctx, key)
+	if err != nil || e.Value == nil {
+		return err
+	}
+	return b.Delete(ctx, key, e.Revision)
+}
