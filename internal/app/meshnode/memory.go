@@ -1,6 +1,7 @@
 package meshnode
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -186,6 +187,19 @@ const (
 
 func (m *historyWorker) read(a mesh.Read) (mesh.Event, error) {
 	k := mesh.Known{ID: a.ID}
+	if a.Hashes != nil {
+		for _, h := range a.Hashes {
+			u, known, err := m.db.Get(a.Host, history.Hash(h))
+			if err != nil {
+				return nil, err
+			}
+			if known {
+				u.Data = bytes.Clone(u.Data)
+				k.Links = append(k.Links, linkOf(&u))
+			}
+		}
+		return k, nil
+	}
 	if a.All {
 		all, next, err := m.db.Records(a.Host, history.Cursor(a.From), maxRead)
 		for _, r := range all {

@@ -93,9 +93,12 @@ func (d *meshRecord) state(bit uint64) mesh.State {
 	return mesh.Unknown
 }
 
-// read returns a part of a host's history, up to 20 URLs.
+// read returns a part of a host's history, up to 20 URLs. By hash it returns none: that is only for later visits.
 func (m meshHistory) read(h int32, a mesh.Read) mesh.Known {
 	k := mesh.Known{ID: a.ID}
+	if a.Hashes != nil {
+		return k
+	}
 	for r, losses := m[h], uint8(0); r != nil; r, losses = r.afterLoss, losses+1 {
 		set := r.open
 		if a.All {

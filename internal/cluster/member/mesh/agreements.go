@@ -117,7 +117,7 @@ func (s *agreements) confirm(host string, links []Link, f func(left []Link, by [
 			f(left, by)
 			return
 		}
-		s.history.record(host, done, func(Recorded, []Link) { f(left, by) })
+		s.history.record(host, done, func(_ Recorded, fresh []Link) { f(append(left, fresh...), by) })
 	}
 	for _, to := range peers {
 		if len(links) == 0 {
@@ -128,11 +128,11 @@ func (s *agreements) confirm(host string, links []Link, f func(left []Link, by [
 		s.mail.post(to, item{kind: itemStore, host: host, links: links}, func(_ strategy.Node, r *reply) {
 			if s.absences.applyWait(r); r != nil && r.code == replyYes {
 				s.hosts.setTargetIfUnknown(host, r.node)
-				more, later := doneOf(links, r.states), withState(links, r.states, withheld)
+				more, later := withState(links, r.states, Done), withState(links, r.states, withheld)
 				if left = without(left, later); len(later) == 0 {
 					by = append(by, to)
 				}
-				done, left = append(done, more...), without(left, more)
+				done, left = append(done, doneOf(links, r)...), without(left, more)
 			}
 			over()
 		})

@@ -179,7 +179,7 @@ func (c *claims) spread(k *claim) {
 			c.absences.applyWait(r)
 			stored := r != nil && r.code == replyYes
 			if stored {
-				c.removeDone(k, links, r.states)
+				c.removeDone(k, links, r)
 				c.hosts.setTargetIfUnknown(k.host, r.node)
 			}
 			withheld := stored && len(withState(links, r.states, withheld)) > 0
@@ -192,12 +192,17 @@ func (c *claims) spread(k *claim) {
 	}
 }
 
-// removeDone removes links from a claim that are done by the states another backup has returned.
-func (c *claims) removeDone(k *claim, links []Link, states []State) {
-	if done := doneOf(links, states); len(done) > 0 {
-		k.links = without(k.links, done)
+// removeDone removes links from a claim that are done by another backup's reply.
+func (c *claims) removeDone(k *claim, links []Link, r *reply) {
+	if done := doneOf(links, r); len(done) > 0 {
+		k.links = without(k.links, withState(links, r.states, Done))
 		k.pending++
-		c.history.record(k.host, done, func(Recorded, []Link) { c.advance(k) })
+		c.history.record(k.host, done, func(_ Recorded, fresh []Link) {
+			if len(fresh) > 0 {
+				c.hosts.dispatch(k.host, fresh)
+			}
+			c.advance(k)
+		})
 	}
 }
 
@@ -265,6 +270,37 @@ func (c *claims) store(from strategy.Node, it item, answer func(reply)) {
 		if target := c.hosts.target(it.host); target != "" && c.place.closerThanSelf(from, c.place.backupID(it.host)) {
 			yes.node = target
 		}
-		answer(yes)
+		c.addLater(&yes, it, func() { answer(yes) })
+	})
+}
+
+// addLater adds to the reply to an itemStore the later visits to those of its open links that are done. The node that
+// has reported them to this one may be lost since, before it could report them to the sender.
+func (c *claims) addLater(r *reply, it item, over func()) {
+	var open []Link
+	for _, k := range withState(it.links, r.states, Done) {
+		if k.State == Dispatched {
+			open = append(open, k)
+		}
+	}
+	if len(open) == 0 {
+		over()
+		return
+	}
+	c.history.readURLs(it.host, open, func(known Known) {
+		size := 0
+		for _, k := range known.Links {
+			at := slices.IndexFunc(it.links, func(o Link) bool { return o.Hash == k.Hash })
+			if k.Visit <= it.links[at].Visit {
+				continue
+			}
+			if size += len(k.Hash) + len(k.Item); size > maxPacket {
+				r.states = slices.Clone(r.states)
+				r.states[at] = withheld // for the next reply
+				continue
+			}
+			r.later = append(r.later, k)
+		}
+		over()
 	})
 }

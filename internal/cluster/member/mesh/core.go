@@ -118,4 +118,5 @@ type finder interface {
 type store interface {
 	record(host string, links []Link, f func(r Recorded, fresh []Link))
 	read(host, from string, all bool, f func(Known))
+	readURLs(host string, links []Link, f func(Known))
 }

@@ -73,3 +73,62 @@ func TestADueVisitIsDispatched(t *testing.T) {
 		}
 	}
 }
+
+// TestALaterVisitThatOneBackupKnows has one backup know later visits to pages that are open at the first. The node that
+// has reported them is lost. The first backup must learn them: otherwise no node would dispatch them.
+func TestALaterVisitThatOneBackupKnows(t *testing.T) {
+	w := newWorld(t, 6)
+	w.pass(time.Second)
+	scheduled := Link{Hash: Hash{'a'}, Visit: 7, State: Scheduled, Item: []byte("again")}
+	open := Link{Hash: Hash{'b'}, Visit: 7, State: Dispatched, Item: []byte("now")}
+	w.node(1).record(Record{Host: worldHost, Links: []Link{scheduled, open}})
+	w.offer(w.node(0), 1, 'a', 'b')
+	w.pass(3 * time.Second)
+	for i := range 3 {
+		if k := w.node(i).history[worldHost][Hash{'a'}]; k.State != Scheduled || k.Visit != 7 || string(k.Item) != "again" {
+			t.Errorf("backup %d has %+v", i, k)
+		}
+	}
+	visited := 0
+	for _, n := range w.live {
+		for _, take := range w.nodes[n].takes {
+			for _, k := range take.Links {
+				if k.Hash == (Hash{'b'}) && k.Visit == 7 && string(k.Item) == "now" {
+					visited++
+				} else {
+					t.Errorf("%s is to fetch %+v", n, k)
+				}
+			}
+		}
+	}
+	if visited != 1 {
+		t.Errorf("the open visit is dispatched %d times", visited)
+	}
+}
+
+// TestLaterVisitsInAReply checks which later visits the reply to an itemStore has.
+func TestLaterVisitsInAReply(t *testing.T) {
+	b := newBench(t, "a~1", "b~1")
+	c := b.claims(&fakeHosts{bench: b})
+	host := b.host(func(host string) bool { return !b.place.isFirst(host) })
+	large := make([]byte, maxPacket-20)
+	for i := range 2 {
+		b.history[Hash{byte(i)}] = Link{Hash: Hash{byte(i)}, State: Scheduled, Visit: 3, Item: large}
+	}
+	b.history[Hash{2}] = Link{Hash: Hash{2}, State: Done, Visit: 2}
+	store := func(visit uint64) (got reply) {
+		it := item{kind: itemStore, host: host}
+		for i := range 3 {
+			it.links = append(it.links, Link{Hash: Hash{byte(i)}, State: Dispatched, Visit: visit})
+		}
+		var r reply
+		r.states = []State{Done, Done, Done}
+		c.addLater(&r, it, func() { got = r })
+		return got
+	}
+	got := store(2)
+	b.want("states", got.states, []State{Done, withheld, Done})
+	b.want("later visits", len(got.later), 1)
+	b.want("bytes", len(got.later[0].Item), len(large))
+	b.want("later visits of the last ones", store(3).later, []Link(nil))
+}

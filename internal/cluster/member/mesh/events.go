@@ -317,10 +317,11 @@ type Record struct {
 // Read reads links of a host from the history, the open ones or all, from a position: "", or the Next of a Known, which
 // answers.
 type Read struct {
-	ID   uint64
-	Host string
-	From string
-	All  bool
+	ID     uint64
+	Host   string
+	From   string
+	All    bool
+	Hashes []Hash // if not nil: only these URLs, in any state; From and All are not set
 }
 
 // Sweep reads the names of the hosts in the history whose backup ids are in a range, some at a time, from a position:

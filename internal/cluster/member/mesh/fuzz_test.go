@@ -51,6 +51,7 @@ func FuzzMessage(f *testing.F) {
 		f.Add(w)
 	}
 	f.Add(encodeReplies(1, []reply{{code: replyYes, states: []State{Done, Unknown}}, {code: replyMoved, node: "x~1"}}))
+	f.Add(encodeReplies(1, []reply{{code: replyYes, states: []State{Done}, later: []Link{{State: Scheduled, Visit: 7}}}}))
 	f.Add([]byte{messageGather, 9, 3, 100, querySums})
 	f.Add([]byte{messageGather, 9, 0, 100, queryResults})
 	f.Add([]byte{messageTally, 9, 1, 1, 1, 1, 1, 1, 8, 0, 0, 0})

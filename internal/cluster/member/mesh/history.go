@@ -1,5 +1,7 @@
 package mesh
 
+import "slices"
+
 // A history gives access to the node's history on disk: it matches Record and Read actions with their answers.
 //
 // Invariant: each answer is passed on once. All changes to the number of a host's open URLs are reported to opened
@@ -45,6 +47,17 @@ func (h *history) read(host, from string, all bool, f func(Known)) {
 	h.core.do(Read{ID: id, Host: host, From: from, All: all})
 }
 
+// readURLs reads some URLs of a host, in any state and visit, and calls f with those that are known.
+func (h *history) readURLs(host string, links []Link, f func(Known)) {
+	id := h.core.number()
+	h.reading[id] = f
+	hashes := make([]Hash, len(links))
+	for i := range links {
+		hashes[i] = links[i].Hash
+	}
+	h.core.do(Read{ID: id, Host: host, Hashes: hashes})
+}
+
 // call calls the function that waits for an answer, if there is one.
 func call[E any](waiting map[uint64]func(E), id uint64, e E) {
 	if f := waiting[id]; f != nil {
@@ -65,11 +78,16 @@ func newOf(links []Link, before []State) (fresh []Link) {
 	return fresh
 }
 
-// doneOf returns the links that are done by the states that another node has returned.
-func doneOf(links []Link, states []State) []Link {
-	done := withState(links, states, Done)
-	for i := range done {
-		done[i] = Link{Hash: done[i].Hash, State: Done, Visit: done[i].Visit}
+// doneOf returns the links that are done by the reply of another node, each with the state that this node should
+// record: if the other one knows a later visit, the state of that, since no other node may know it.
+func doneOf(links []Link, r *reply) []Link {
+	done := withState(links, r.states, Done)
+	for i, k := range done {
+		done[i] = Link{Hash: k.Hash, State: Done, Visit: k.Visit}
+		isLater := func(o Link) bool { return o.Hash == k.Hash && o.Visit > k.Visit }
+		if at := slices.IndexFunc(r.later, isLater); at >= 0 {
+			done[i] = r.later[at]
+		}
 	}
 	return done
 }

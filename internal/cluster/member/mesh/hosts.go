@@ -264,7 +264,7 @@ func (s *openHosts) send(h *openHost, links []Link) {
 			s.replaceTarget(h)
 		case r.code == replyYes:
 			h.previous = ""
-			if done := doneOf(links, r.states); len(done) > 0 { // the target had fetched them before
+			if done := doneOf(links, r); len(done) > 0 { // the target had fetched them before
 				s.marks.mark(h.host, done, func([]State) {})
 			}
 			s.push(h)

@@ -12,7 +12,7 @@ import (
 // The kinds of items.
 const (
 	// store these URLs of a host, whose target is, or was, node. number: itemGiven, or 0. Reply: the previous state of
-	// each; node: the host's target, if the sender may have become the first backup
+	// each; later: later visits; node: the host's target, if the sender may have become the first backup
 	itemStore    = 's'
 	itemDispatch = 'd' // fetch these URLs; number: the host's timing; node: a node that may still be fetching the host
 	itemMarks    = 'm' // these URLs were fetched
@@ -71,6 +71,7 @@ type reply struct {
 	node   strategy.Node
 	states []State // of the item's links, if any
 	number int64
+	later  []Link // to itemStore: later visits to links that are done, as the sender has them
 }
 
 // givesWork reports whether an item may give a node something to do for the crawl. Other items are upkeep, which idle

@@ -48,7 +48,7 @@ const (
 
 var errMessage = errors.New("invalid message of a mesh")
 
-// laterVisit is set in a link's state if the number of its visit follows.
+// laterVisit is set in a link's state if the number of its visit follows, and in a reply's code if later visits follow.
 const laterVisit = 0x80
 
 func (it *item) append(w *varint.Writer) {
@@ -56,9 +56,16 @@ func (it *item) append(w *varint.Writer) {
 	w.String(it.host)
 	w.String(string(it.node))
 	w.Int(it.number)
-	w.Uint(uint64(len(it.links)))
-	for i := range it.links {
-		k := &it.links[i]
+	appendLinks(w, it.links)
+	if it.kind == itemCookies {
+		w.Bytes(it.cookies)
+	}
+}
+
+func appendLinks(w *varint.Writer, links []Link) {
+	w.Uint(uint64(len(links)))
+	for i := range links {
+		k := &links[i]
 		*w = append(*w, k.Hash[:]...)
 		if k.Visit > 0 {
 			w.Byte(byte(k.State) | laterVisit)
@@ -68,31 +75,22 @@ func (it *item) append(w *varint.Writer) {
 		}
 		w.Bytes(k.Item)
 	}
-	if it.kind == itemCookies {
-		w.Bytes(it.cookies)
-	}
 }
 
-func readItem(r *varint.Reader) item {
-	it := item{kind: r.Byte(), host: r.String(), node: strategy.Node(r.String()), number: r.Int()}
+// readLinks reads links. It sets r.Bad if they are invalid.
+func readLinks(r *varint.Reader) []Link {
 	n := r.Uint()
 	// a link takes at least a hash, a state and a length
-	if n > uint64(len(r.Rest)/(len(Hash{})+2)) || len(it.host) > maxName || len(it.node) > maxName {
+	if n > uint64(len(r.Rest)/(len(Hash{})+2)) {
 		r.Bad = true
-		return item{}
+		return nil
 	}
-	switch it.kind {
-	case itemStore, itemDispatch, itemMarks, itemMoved, itemCheck, itemYield, itemLevel, itemReserve, itemGive,
-		itemReturn, itemGuest, itemOpen, itemRecall, itemBacklog, itemRequest, itemOffer, itemPass,
-		itemRevoke, itemLender, itemCookies:
-	default:
-		r.Bad = true
+	if n == 0 {
+		return nil
 	}
-	if n > 0 {
-		it.links = make([]Link, n)
-	}
-	for i := range it.links {
-		k := &it.links[i]
+	links := make([]Link, n)
+	for i := range links {
+		k := &links[i]
 		copy(k.Hash[:], r.Take(uint64(len(k.Hash))))
 		state := r.Byte()
 		if k.State = State(state &^ laterVisit); state&laterVisit != 0 {
@@ -103,8 +101,25 @@ func readItem(r *varint.Reader) item {
 		known := k.State == Dispatched || k.State == Done || k.State == Scheduled && k.Visit > 0
 		if !known || len(k.Item) > maxBytes {
 			r.Bad = true
-			return item{}
+			return nil
 		}
+	}
+	return links
+}
+
+func readItem(r *varint.Reader) item {
+	it := item{kind: r.Byte(), host: r.String(), node: strategy.Node(r.String()), number: r.Int()}
+	it.links = readLinks(r)
+	if len(it.host) > maxName || len(it.node) > maxName {
+		r.Bad = true
+		return item{}
+	}
+	switch it.kind {
+	case itemStore, itemDispatch, itemMarks, itemMoved, itemCheck, itemYield, itemLevel, itemReserve, itemGive,
+		itemReturn, itemGuest, itemOpen, itemRecall, itemBacklog, itemRequest, itemOffer, itemPass,
+		itemRevoke, itemLender, itemCookies:
+	default:
+		r.Bad = true
 	}
 	if it.kind == itemCookies {
 		if it.cookies = r.Bytes(); len(it.cookies) > MaxCookies {
@@ -119,12 +134,18 @@ func encodeReplies(id uint64, replies []reply) []byte {
 	w := varint.Writer{messageReplies}
 	w.Uint(id)
 	for _, r := range replies {
+		if len(r.later) > 0 {
+			r.code |= laterVisit
+		}
 		w.Byte(r.code)
 		w.String(string(r.node))
 		w.Int(r.number)
 		w.Uint(uint64(len(r.states)))
 		for _, s := range r.states {
 			w.Byte(byte(s))
+		}
+		if len(r.later) > 0 {
+			appendLinks(&w, r.later)
 		}
 	}
 	return w
@@ -180,6 +201,10 @@ func readReply(r *varint.Reader) reply {
 		if a.states[i] = State(r.Byte()); a.states[i] > withheld {
 			r.Bad = true
 		}
+	}
+	if a.code&laterVisit != 0 {
+		a.code &^= laterVisit
+		a.later = readLinks(r)
 	}
 	return a
 }

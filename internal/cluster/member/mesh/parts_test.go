@@ -140,6 +140,16 @@ func (b *bench) read(_, _ string, all bool, f func(Known)) {
 	f(k)
 }
 
+func (b *bench) readURLs(_ string, links []Link, f func(Known)) {
+	var k Known
+	for _, l := range links {
+		if known := b.history[l.Hash]; known.State != Unknown {
+			k.Links = append(k.Links, known)
+		}
+	}
+	f(k)
+}
+
 func (b *bench) want(what string, got, want any) {
 	b.t.Helper()
 	if fmt.Sprint(got) != fmt.Sprint(want) {

@@ -98,7 +98,7 @@ func (v *reviews) compare(host string, other strategy.Node, from string) {
 			if r == nil || r.code != replyYes {
 				return
 			}
-			if done := doneOf(k.Links, r.states); len(done) > 0 {
+			if done := doneOf(k.Links, r); len(done) > 0 {
 				v.history.record(host, done, func(Recorded, []Link) {})
 			}
 			if k.Next != "" {

@@ -318,7 +318,11 @@ func (n *worldNode) read(a Read) Known {
 	k := Known{ID: a.ID}
 	var all []Link
 	for _, l := range n.history[a.Host] {
-		if (a.All || l.State == Dispatched) && string(l.Hash[:]) >= a.From {
+		some := a.All || l.State == Dispatched
+		if a.Hashes != nil {
+			some = slices.Contains(a.Hashes, l.Hash)
+		}
+		if some && string(l.Hash[:]) >= a.From {
 			all = append(all, l)
 		}
 	}
