@@ -111,7 +111,7 @@ type MeshFigures struct {
 	Lost          int           // reachable pages that were never fetched
 	Requests      int
 	Duplicates    [causeCount]int // requests for pages that had been fetched, by cause
-	EarlyEnds     int             // how often a node detected the end while pages were pending
+	EarlyEnds     int             // how often a node detected the end while running nodes could know pending pages
 	Overlapping   int             // requests to a host while another node's was in flight
 	TooEarly      int             // requests to a host within its delay after another node's
 	Messages      [messageKindCount]int

@@ -303,9 +303,40 @@ func (p *meshProcess) onCrawlEnd(a mesh.Ended) {
 		return // seeds were added since, or none was yet
 	}
 	w.endsFound = append(w.endsFound, w.k.now)
-	if lost, _ := w.coverage.missing(w.web); lost > 0 {
+	if w.endIsEarly() {
 		w.figures.EarlyEnds++
 	}
+}
+
+// endIsEarly reports whether the crawl's end was detected too early. It was not if all backups of each pending page are
+// down or paused: a crawl continues without nodes that stay away, and other nodes cannot know their pages.
+func (w *meshWorld) endIsEarly() bool {
+	for h, reach := range w.web.reachable {
+		for pending := reach &^ w.coverage[h].fetched; pending != 0; pending &= pending - 1 {
+			page, stopped := uint64(1)<<bits.TrailingZeros64(pending), 0
+			for _, n := range w.nodes {
+				switch r := n.disk.recordOf(int32(h)); {
+				case r == nil || r.open&page == 0:
+				case n.proc != nil && !n.proc.paused:
+					return true
+				default:
+					stopped++
+				}
+			}
+			if stopped < w.cfg.Backups {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// recordOf returns a host's part of the history; nil if there is none.
+func (d *meshDisk) recordOf(host int32) *meshRecord {
+	if d == nil {
+		return nil
+	}
+	return d.history[host]
 }
 
 // An envelope is a message to another node's process: data for its peer, or a function to call. It is a kernel event by
