@@ -22,7 +22,8 @@ import (
 )
 
 const exportLong = `Export the crawl in CRAWL to the folder PLACE in another format. For each URL, the newest successful
-response is exported.
+response is exported. Several CRAWLs, or a folder with crawls in it, are the parts of one crawl, as
+its nodes store them.
 
   site      files for a browser without a server, one folder per host. Links between them are
             relative; other bytes and the charset are unchanged. Links to pages outside the crawl,
@@ -75,7 +76,8 @@ const exportExample = `  kumo export --to site crawls/example.com example
   kumo export --to wacz crawls/example.com example.wacz
   kumo export --to 'postgres://me@db/web?table=pages' crawls/example.com
   kumo export --to - crawls/example.com | jq .title
-  kumo export --to parquet s3://bucket/news tables`
+  kumo export --to parquet s3://bucket/news tables
+  kumo export --to csv crawls/news-a crawls/news-b tables`
 
 type exportOptions struct {
 	form, where, temp string
@@ -84,7 +86,7 @@ type exportOptions struct {
 
 func exportCommand() *cobra.Command {
 	o := &exportOptions{}
-	cmd := &cobra.Command{Use: "export --to FORM CRAWL PLACE\n  kumo export --to SINK CRAWL", Long: exportLong,
+	cmd := &cobra.Command{Use: "export --to FORM CRAWL... PLACE\n  kumo export --to SINK CRAWL", Long: exportLong,
 		Example: exportExample,
 		Short:   "Export a crawl: files to browse, tables, texts, an archive",
 		Args: func(_ *cobra.Command, args []string) error {
@@ -96,7 +98,7 @@ func exportCommand() *cobra.Command {
 				return usagef("name only the crawl's folder: --to names the destination")
 			case sinks.Is(o.form):
 				return nil
-			case len(args) != 2:
+			case len(args) < 2:
 				return usagef("name the crawl's folder, and the folder to write to")
 			}
 			return nil
@@ -105,9 +107,10 @@ func exportCommand() *cobra.Command {
 			if sinks.Is(o.form) {
 				return o.send(cmd.Context(), args[0], cmd.OutOrStdout())
 			}
-			r, err := o.run(cmd.Context(), args[0], args[1])
+			crawls, dir := args[:len(args)-1], args[len(args)-1]
+			r, err := o.run(cmd.Context(), crawls, dir)
 			if err == nil && !o.quiet {
-				printExport(cmd.OutOrStdout(), r, args[1])
+				printExport(cmd.OutOrStdout(), r, dir)
 			}
 			return err
 		}}
@@ -119,12 +122,15 @@ func exportCommand() *cobra.Command {
 	return cmd
 }
 
-func (o *exportOptions) run(ctx context.Context, name, dir string) (_ *export.Report, err error) {
-	src, err := uploads.OpenSource(ctx, name)
+func (o *exportOptions) run(ctx context.Context, names []string, dir string) (_ *export.Report, err error) {
+	src, err := uploads.OpenSources(ctx, names...)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(src.WithName(err), src.Close()) }()
+	if err := src.Share(); err != nil {
+		return nil, err
+	}
 	crawl := src.Dir
 	saved, err := folder.ReadSettings(crawl)
 	if err != nil {

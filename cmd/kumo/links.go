@@ -27,7 +27,8 @@ The crawl may be running. The command reads crawl.log, pages.jsonl and the WARC 
 responses; the text of a link is in the page's record. If the WARC files have been moved, only the
 first page that linked to each URL is known.
 
-FOLDER may be a storage location with uploaded files (s3://bucket/prefix).
+FOLDER may be a storage location with uploaded files (s3://bucket/prefix). Several FOLDERs, or one
+with crawls in it, are the parts of one crawl, as its nodes store them.
 
 With --check-external, linked URLs on hosts that the crawl has not visited are checked first: by
 HEAD, and by GET if that fails, with the crawl's settings (user agent, proxy, --delay, robots.txt),
@@ -49,13 +50,13 @@ type linksOptions struct {
 
 func linksCommand() *cobra.Command {
 	o := &linksOptions{}
-	cmd := &cobra.Command{Use: "links --broken|--to URL|--from URL FOLDER",
+	cmd := &cobra.Command{Use: "links --broken|--to URL|--from URL FOLDER...",
 		Short: "List links between pages, and broken links",
 		Long:  linksCommandLong,
 		Example: "  kumo links --broken crawls/example.com\n  kumo links --to https://example.com/gone crawls/example.com\n" +
 			"  kumo links --broken --check-external --csv crawls/example.com > broken.csv",
-		Args: oneFolder,
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) }}
+		Args: someFolders,
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) }}
 	f := cmd.Flags()
 	f.BoolVar(&o.broken, "broken", false, "links that lead to an error, to nothing or round in circles")
 	f.StringVar(&o.to, "to", "", "links that lead to `URL`")
@@ -71,7 +72,7 @@ func linksCommand() *cobra.Command {
 	return orOut(cmd)
 }
 
-func (o *linksOptions) run(cmd *cobra.Command, dir string) (err error) {
+func (o *linksOptions) run(cmd *cobra.Command, dirs []string) (err error) {
 	asked := 0
 	for _, is := range []bool{o.broken, o.to != "", o.from != ""} {
 		if is {
@@ -91,15 +92,15 @@ func (o *linksOptions) run(cmd *cobra.Command, dir string) (err error) {
 			}
 		}
 	}
-	src, err := uploads.OpenSource(cmd.Context(), dir)
+	src, err := uploads.OpenSources(cmd.Context(), dirs...)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(src.WithName(err), src.Close()) }()
 	if src.Remote && o.external {
-		return usagef("--check-external stores results in the crawl's folder: name that, not a storage location")
+		return usagef("--check-external stores results in the crawl's folder: name one folder, and no storage location")
 	}
-	dir = src.Dir
+	dir := src.Dir
 	if _, err := savedIn(dir); err != nil {
 		return err
 	}

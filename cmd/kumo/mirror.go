@@ -76,7 +76,7 @@ func (o *options) mirror(ctx context.Context, out io.Writer, all *pflag.FlagSet,
 		return crawled
 	}
 	x := &exportOptions{form: "site", quiet: o.Quiet}
-	r, err := x.run(ctx, o.Job.Dir, dir)
+	r, err := x.run(ctx, []string{o.Job.Dir}, dir)
 	if err != nil {
 		return errors.Join(err, crawled)
 	}

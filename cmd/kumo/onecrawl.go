@@ -19,6 +19,13 @@ func oneFolderAtMost(_ *cobra.Command, args []string) error {
 	return nil
 }
 
+func someFolders(_ *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return usagef("which crawl? name its folder, or those of its parts")
+	}
+	return nil
+}
+
 // between requires a number of arguments from least to most. Otherwise, the error is wanted.
 func between(least, most int, wanted string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {

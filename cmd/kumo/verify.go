@@ -16,7 +16,8 @@ import (
 	"kumo/internal/base/stats"
 )
 
-const verifyLong = `Check all files of the crawl in DIR (default: this folder) against each other, and list faults.
+const verifyLong = `Check all files of the crawl in DIR (default: this folder) against each other, and list faults. Of
+several DIRs, or one with crawls in it, as the nodes of a crawl store, each is checked by itself.
 
   journal    every batch is complete; files have the lengths recorded in the last batch
   seen       the URL database: checksums, order, filters; fetched URLs have status and digest
@@ -60,16 +61,23 @@ type verifyOptions struct {
 
 func verifyCommand() *cobra.Command {
 	o := &verifyOptions{}
-	cmd := &cobra.Command{Use: "verify [DIR]", Short: "Check all files of a crawl against each other", Long: verifyLong,
+	cmd := &cobra.Command{Use: "verify [DIR...]", Short: "Check all files of a crawl against each other", Long: verifyLong,
+		Args: cobra.ArbitraryArgs,
 		Example: "  kumo verify crawls/example.com\n  kumo verify --json --all crawls/example.com | jq .faults\n" +
 			"  kumo verify --sink opensearch://localhost:9200/pages crawls/example.com\n" +
 			"  kumo verify s3://bucket/news",
-		Args: oneFolderAtMost,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if o.sink != "" {
-				return o.compare(cmd, append(args, ".")[0])
+			if len(args) > 0 && o.sink == "" {
+				return o.runAll(cmd, args)
 			}
-			return o.run(cmd, append(args, ".")[0])
+			if err := oneFolderAtMost(cmd, args); err != nil {
+				return err
+			}
+			dir := append(args, ".")[0]
+			if o.sink != "" {
+				return o.compare(cmd, dir)
+			}
+			return o.run(cmd, dir)
 		}}
 	f := cmd.Flags()
 	f.BoolVar(&o.all, "all", false, fmt.Sprintf("list all faults (default: %d of each check)", defaultFaultLimit))
@@ -84,6 +92,26 @@ func verifyCommand() *cobra.Command {
 const defaultFaultLimit = 20
 
 var errFaults = errors.New("the crawl's files have faults")
+
+// runAll verifies each of some crawls, such as the parts of the nodes of one.
+func (o *verifyOptions) runAll(cmd *cobra.Command, names []string) error {
+	parts, err := uploads.Parts(cmd.Context(), names...)
+	if err != nil {
+		return err
+	}
+	var faults error
+	for _, name := range parts {
+		if len(parts) > 1 && !o.json {
+			fmt.Fprintf(cmd.OutOrStdout(), "%s:\n", name)
+		}
+		if err := o.run(cmd, name); errors.Is(err, errFaults) {
+			faults = err
+		} else if err != nil {
+			return err
+		}
+	}
+	return faults
+}
 
 func (o *verifyOptions) run(cmd *cobra.Command, name string) (err error) {
 	src, err := uploads.OpenSource(cmd.Context(), name)

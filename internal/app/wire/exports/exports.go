@@ -49,7 +49,7 @@ func Formats() []string {
 // ErrFormat means that a format is not known.
 var ErrFormat = errors.New("unknown format")
 
-// Run exports a crawl, which must not be running.
+// Run exports a crawl, which must not be running: the caller has locked its folder.
 func Run(ctx context.Context, x Export) (_ *export.Report, err error) {
 	if !slices.Contains(Formats(), x.Format) {
 		return nil, advice.Usage("%q: %w", x.Format, ErrFormat)
@@ -65,15 +65,6 @@ func Run(ctx context.Context, x Export) (_ *export.Report, err error) {
 	if !f.IsCrawl() && !f.HasOutputs() {
 		return nil, folder.NoCrawlError(x.Crawl)
 	}
-	err = f.Share(0)
-	if errors.Is(err, folder.ErrLocked) {
-		return nil, advice.With(err, fmt.Sprintf("kumo snapshot %s copies it while it runs; the copy can be exported",
-			x.Crawl))
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
 	if x.Format == "parquet" {
 		x.Texts = vfs.OS // extracting the texts again is faster than downloading text.jsonl
 	}

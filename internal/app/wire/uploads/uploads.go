@@ -338,23 +338,35 @@ type Source struct {
 	Remote   bool // the crawl has no local folder
 	place    place.Place
 	manifest *away.Manifest
+
+	parts  []*Source // of several crawls
+	names  []string  // of these
+	locked []*folder.Folder
 }
 
-// Close closes the location and deletes temporary files.
+// Close closes the location, unlocks folders and deletes temporary files.
 func (s *Source) Close() error {
 	err := closePlace(s.place)
-	if s.Remote {
+	for _, f := range s.locked {
+		err = errors.Join(err, f.Close())
+	}
+	for _, p := range s.parts {
+		if p != nil {
+			err = errors.Join(err, p.Close())
+		}
+	}
+	if s.Remote && s.Dir != "" {
 		err = errors.Join(err, os.RemoveAll(s.Dir))
 	}
 	return err
 }
 
-// WithName replaces the temporary folder in an error by the crawl's URL.
+// WithName replaces the temporary folder in an error by the names of the crawls.
 func (s *Source) WithName(err error) error {
 	if err == nil || !s.Remote {
 		return err
 	}
-	return &named{err, strings.ReplaceAll(err.Error(), s.Dir, s.place.URL())}
+	return &named{err, strings.ReplaceAll(err.Error(), s.Dir, s.title())}
 }
 
 type named struct {
