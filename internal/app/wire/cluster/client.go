@@ -46,9 +46,12 @@ func OpenView(ctx context.Context, crawl string, o NodeOptions, patience time.Du
 		}
 	}()
 	if patience == 0 {
-		if err = c.AwaitNodes(ctx); err != nil {
-			return nil, err
-		}
+		err = c.AwaitNodes(ctx)
+	} else if err = c.CheckNodes(ctx); !errors.Is(err, natsbus.ErrNoNodes) {
+		err = nil // too few servers may run
+	}
+	if err != nil {
+		return nil, err
 	}
 	if c.Shared() {
 		err = o.findCrawl(ctx, c, crawl, patience)

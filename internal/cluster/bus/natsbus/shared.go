@@ -54,19 +54,22 @@ func (c *Cluster) findShared(ctx context.Context) (known bool, err error) {
 // creates them: if a client did, the crawl would have streams of its own before a node can make them shared, and nodes
 // of all crawls would never find it.
 func (c *Cluster) AwaitNodes(ctx context.Context) error {
-	return c.retry(ctx, func() error {
-		known, err := c.findShared(ctx)
-		switch {
-		case lacksJetStream(err):
-			return permanentError{&AddressError{c.conn.ConnectedUrlRedacted(), ErrNoJetStream}}
-		case err != nil:
-			return withDescription(err)
-		case !known:
-			return &AddressError{redacted(c.cfg.NATS), ErrNoNodes}
-		}
-		c.creates = c.creates && !c.cfg.Shared
-		return nil
-	})
+	return c.retry(ctx, func() error { return c.CheckNodes(ctx) })
+}
+
+// CheckNodes is AwaitNodes without waiting: if there are no streams, the error is ErrNoNodes.
+func (c *Cluster) CheckNodes(ctx context.Context) error {
+	known, err := c.findShared(ctx)
+	switch {
+	case lacksJetStream(err):
+		return permanentError{&AddressError{c.conn.ConnectedUrlRedacted(), ErrNoJetStream}}
+	case err != nil:
+		return withDescription(err)
+	case !known:
+		return &AddressError{redacted(c.cfg.NATS), ErrNoNodes}
+	}
+	c.creates = c.creates && !c.cfg.Shared
+	return nil
 }
 
 // SubConfig configures a Sub.
