@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"kumo/internal/base/xor"
 	"kumo/internal/cluster/strategy"
 )
 
@@ -148,4 +149,37 @@ func TestHoldingsEndWhenAllIsReported(t *testing.T) {
 	b.want("holds it", s.holds(host), false)
 	b.want("is this node's", b.place.view.Ours(host), true)
 	b.want("timing", s.timings.get(host).Wait, time.Minute)
+}
+
+// TestAnActiveTargetThatHasLostAURL has a target fetch a new URL of a host every few seconds, and never one that it has
+// received before them. That one is dispatched again.
+func TestAnActiveTargetThatHasLostAURL(t *testing.T) {
+	w := newWorld(t, 6)
+	w.pass(time.Second)
+	closest, _ := everybody{nodes: w.live}.Closest(xor.Of("target", worldHost), 1)
+	target := w.nodes[closest[0]]
+	w.offer(w.node(0), 1, 'a')
+	w.pass(time.Second)
+	target.rests = true
+	for i := range 50 {
+		url := byte('b' + i)
+		w.offer(w.node(0), uint64(2+i), url)
+		w.pass(time.Second)
+		w.tell(target, Finished{Host: worldHost, Hashes: []Hash{{url}}})
+		w.pass(3700 * time.Millisecond)
+	}
+	got := 0
+	for _, take := range target.takes {
+		for _, k := range take.Links {
+			if k.Hash == (Hash{'a'}) {
+				got++
+			}
+		}
+	}
+	if got < 2 {
+		t.Errorf("in four minutes, the lost URL is dispatched %d times", got)
+	}
+	if got > 20 {
+		t.Errorf("the lost URL is dispatched %d times", got)
+	}
 }

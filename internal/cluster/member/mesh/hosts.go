@@ -317,7 +317,9 @@ func (s *openHosts) checked(h *openHost, target strategy.Node, r *reply) {
 	case r.code == replyNo:
 		s.redispatch(h, "")
 	case r.code == replyIdle && !h.sending && !h.backlog.reread && len(h.backlog.queue) == 0:
-		if h.idle++; h.idle >= maxIdleChecks { // its report of fetched URLs was lost
+		// The target has reported all that it has fetched since. It may have fetched the rest in an earlier process, and
+		// does not report that again while links of that process are not claimed.
+		if h.idle++; h.idle >= maxIdleChecks {
 			s.redispatch(h, target)
 		}
 	default:
@@ -406,11 +408,7 @@ func (s *openHosts) setPrevious(host string, target strategy.Node) {
 // fetchedBy records that a node has fetched URLs of a host. It reports whether that is not the target.
 func (s *openHosts) fetchedBy(host string, node strategy.Node) (other bool) {
 	h := s.byHost[host]
-	if h == nil {
-		return false
-	}
-	h.idle = 0
-	return h.target != "" && h.target != node
+	return h != nil && h.target != "" && h.target != node
 }
 
 // String describes the state of a host, for debugging.

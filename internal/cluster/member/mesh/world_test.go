@@ -59,7 +59,8 @@ type worldNode struct {
 	lost  []strategy.Node                    // nodes of Lost actions
 	reads bool                               // a lost node's storage location is being read until the test ends that
 
-	ended    int // times that it has detected the crawl's end
+	rests    bool // the engine has no pending URLs
+	ended    int  // times that it has detected the crawl's end
 	doubted  []strategy.Node
 	results  []string                 // of GatheredResults actions
 	whole    []string                 // of Results actions, with the numbers of nodes
@@ -112,7 +113,7 @@ func (w *world) start(name strategy.Node) {
 	}
 	n.m = New(Config{Terms: terms, ShareCookies: w.share != nil && w.share(name), AbsentWait: 2 * time.Minute,
 		Self: name, Overlay: n, Process: w.lives, LostAfter: time.Minute,
-		HasPending: func(string) bool { return true },
+		HasPending: func(string) bool { return !n.rests },
 		Earlier:    Earlier{MetOthers: len(n.history) > 0, Counts: n.kept, Risks: n.risks, Results: n.reported},
 		Pages:      n.limit.config(n), Results: resultsOf(n),
 		Status: StatusConfig{Pages: func() int64 { return n.pages },
