@@ -56,7 +56,7 @@ func (n *Node) open(ctx context.Context) (_ *membership, err error) {
 	j := *n.job
 	m := &membership{n: n, job: &j, router: node.NewRouter(), engine: new(engine), release: func() {}}
 	m.counter = &counter{m: m, place: -1, divider: newPageDivider(), kick: make(chan struct{}, 1)}
-	m.share, m.waiter = &pageShare{m: m}, waiter{m: m}
+	m.share, m.waiter, m.sinks.m = &pageShare{m: m}, waiter{m: m}, m
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, m.close())
@@ -141,7 +141,7 @@ func (m *membership) failedDir() string { return m.folder.Path("state", "estates
 
 func (m *membership) openCrawl(ctx context.Context) (err error) {
 	m.job.Crawl.KeepOpen = true
-	if err := m.openSender(); err != nil {
+	if err := m.sinks.open(); err != nil {
 		return err
 	}
 	m.crawl, err = m.n.Open(m.folder, m.job, &session.ClusterHooks{Join: m.join, Server: m.n.Serves,
@@ -157,13 +157,13 @@ func (m *membership) openCrawl(ctx context.Context) (err error) {
 		return err
 	}
 	m.startUpload(ctx)
-	return m.startSender(ctx)
+	return m.sinks.start(ctx)
 }
 
 func (m *membership) close() error {
 	var err error
 	m.upload.end()
-	m.stopSender()
+	m.sinks.stop()
 	if m.upload.uploader != nil {
 		err = m.upload.uploader.Close()
 	}

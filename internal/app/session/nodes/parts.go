@@ -82,7 +82,7 @@ func (m *membership) join(state *recovery.State, p *crawl.Parts) error {
 		LeaseExpired: func() { n.expired.Add(1) }, Log: n.Log,
 	})
 	if c, is := m.upload.uploader.(session.StateUploader); is && m.job.Writes(job.WARC) {
-		p.Checkpointed = c.Cut(m.journal, n.warn, m.hasSent)
+		p.Checkpointed = c.Cut(m.journal, n.warn, m.sinks.hasSent)
 	}
 	p.Router = journalLagGuard{m.router, m.journal}
 	if n.Turns != nil {

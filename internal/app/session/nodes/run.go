@@ -20,7 +20,7 @@ func (m *membership) run(ctx context.Context) (*stats.Report, error) {
 		return nil, err
 	}
 	if m.sendsRest(&record) {
-		return nil, m.sendRest(ctx)
+		return nil, m.sinks.finishRest(ctx)
 	}
 	if err := m.checkSettings(record.Settings); err != nil {
 		m.release = m.holdLease(context.WithoutCancel(ctx)) // other nodes may have started already
@@ -70,7 +70,7 @@ func (m *membership) run(ctx context.Context) (*stats.Report, error) {
 	}
 	m.shipRest(ctx)
 	m.recordJoined(ctx, err)
-	ended := m.finishSending(ctx, report, m.endError(err, failed)) // before the log is deleted
+	ended := m.sinks.finish(ctx, report, m.endError(err, failed)) // before the log is deleted
 	if errors.Is(err, node.ErrLeft) {
 		m.recordPages(ctx)
 		m.dropLog(ctx)

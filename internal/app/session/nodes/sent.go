@@ -27,8 +27,9 @@ import (
 
 // memberSinks sends a node's records to the crawl's sinks.
 type memberSinks struct {
-	sender    session.Sender // nil: the crawl has no sinks
-	stop      context.CancelFunc
+	m         *membership
+	sender    session.Sender     // nil: the crawl has no sinks
+	cancel    context.CancelFunc // ends the publisher
 	publisher sync.WaitGroup
 	rev       uint64           // revision of the published value
 	published map[string]int64 // nil: none
@@ -42,20 +43,19 @@ const pagesName = "pages.jsonl"
 // node are fetched again although their records were sent.
 const sendInterval = 2 * time.Second
 
-// openSender creates the sender before the crawl is opened, as one of its stores.
-func (m *membership) openSender() (err error) {
-	m.sinks.stop = func() {}
-	urls := m.settings[job.SinkKey]
-	if m.n.NewSender == nil || len(urls) == 0 {
+// open creates the sender before the crawl is opened, as one of its stores.
+func (s *memberSinks) open() (err error) {
+	s.cancel = func() {}
+	urls := s.m.settings[job.SinkKey]
+	if s.m.n.NewSender == nil || len(urls) == 0 {
 		return nil
 	}
-	m.sinks.sender, err = m.n.NewSender(m.job, urls)
+	s.sender, err = s.m.n.NewSender(s.m.job, urls)
 	return err
 }
 
-// startSender starts to send the records, also those of earlier processes.
-func (m *membership) startSender(ctx context.Context) error {
-	s := &m.sinks
+// start starts to send the records, also those of earlier processes.
+func (s *memberSinks) start(ctx context.Context) error {
 	if s.sender == nil {
 		return nil
 	}
@@ -65,21 +65,20 @@ func (m *membership) startSender(ctx context.Context) error {
 		return err
 	}
 	s.started, s.behind = true, behind
-	ctx, s.stop = context.WithCancel(ctx)
+	ctx, s.cancel = context.WithCancel(ctx)
 	s.publisher.Go(func() {
 		for range wait.Every(ctx, sendInterval) {
-			if err := m.publishSent(ctx); err != nil && ctx.Err() == nil {
-				m.n.Log.Debug("cannot publish how many records the sinks have", "err", err)
+			if err := s.publish(ctx); err != nil && ctx.Err() == nil {
+				s.m.n.Log.Debug("cannot publish how many records the sinks have", "err", err)
 			}
 		}
 	})
 	return nil
 }
 
-// publishSent publishes the acknowledged lengths if they have changed.
-func (m *membership) publishSent(ctx context.Context) error {
-	s := &m.sinks
-	now := m.acknowledged()
+// publish publishes the acknowledged lengths if they have changed.
+func (s *memberSinks) publish(ctx context.Context) error {
+	now := s.acknowledged()
 	if s.published != nil && maps.Equal(now, s.published) {
 		return nil
 	}
@@ -87,14 +86,14 @@ func (m *membership) publishSent(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	key := node.SentKey(m.id.Node())
-	rev, err := m.bus.Put(ctx, key, value, s.rev)
+	key := node.SentKey(s.m.id.Node())
+	rev, err := s.m.bus.Put(ctx, key, value, s.rev)
 	if errors.Is(err, bus.ErrStale) { // an earlier process published it, or this node was declared dead
-		e, readErr := m.bus.Get(ctx, key)
+		e, readErr := s.m.bus.Get(ctx, key)
 		if readErr != nil || e.Value == nil && s.published != nil {
 			return readErr
 		}
-		rev, err = m.bus.Put(ctx, key, value, e.Revision)
+		rev, err = s.m.bus.Put(ctx, key, value, e.Revision)
 	}
 	if err == nil {
 		s.rev, s.published = rev, now
@@ -102,15 +101,14 @@ func (m *membership) publishSent(ctx context.Context) error {
 	return err
 }
 
-// finishSending sends the rest at the end of a run. A node that ends for good waits until the sinks have all records,
-// or accept none for some time. A stopped node gives them a few seconds, and sends the rest when it opens the crawl
-// again. A node that was declared dead sends nothing more: the others have the pages fetched again.
-func (m *membership) finishSending(ctx context.Context, report *stats.Report, ended error) error {
-	s := &m.sinks
+// finish sends the rest at the end of a run. A node that ends for good waits until the sinks have all records, or accept
+// none for some time. A stopped node gives them a few seconds, and sends the rest when it opens the crawl again. A node
+// that was declared dead sends nothing more: the others have the pages fetched again.
+func (s *memberSinks) finish(ctx context.Context, report *stats.Report, ended error) error {
 	if !s.started || errors.Is(ended, node.ErrLost) {
 		return ended
 	}
-	m.n.finishing.Store(true)
+	s.m.n.finishing.Store(true)
 	sending, cancel := context.WithCancel(ctx)
 	defer cancel()
 	resumes := ended != nil && !errors.Is(ended, node.ErrLeft) && !errors.Is(ended, policy.ErrLimit)
@@ -118,56 +116,55 @@ func (m *membership) finishSending(ctx context.Context, report *stats.Report, en
 		cancel()
 	}
 	err := s.sender.Finish(sending)
-	m.stopSender()
+	s.stop()
 	if report != nil {
-		if err := m.crawl.ReportSinks(report); err != nil {
-			m.n.Log.Warn("cannot write the report", "why", err)
+		if err := s.m.crawl.ReportSinks(report); err != nil {
+			s.m.n.Log.Warn("cannot write the report", "why", err)
 		}
 	}
 	last, done := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer done()
-	if publishErr := m.publishSent(last); publishErr != nil {
-		m.n.Log.Debug("cannot publish how many records the sinks have", "err", publishErr)
+	if publishErr := s.publish(last); publishErr != nil {
+		s.m.n.Log.Debug("cannot publish how many records the sinks have", "err", publishErr)
 	}
 	switch {
 	case err == nil:
 		return ended
 	case resumes:
-		m.n.Log.Warn("not all records are in the sinks: this node sends the rest when it opens the crawl again", "why", err)
+		s.m.n.Log.Warn("not all records are in the sinks: this node sends the rest when it opens the crawl again", "why", err)
 		return ended
 	}
 	return &session.IncompleteSending{RunErr: ended, SendErr: err}
 }
 
-// sendRest ends a node that has sent the records of a finished crawl, and updates the last report.
-func (m *membership) sendRest(ctx context.Context) error {
-	report, err := folder.ReadReport(m.folder.Dir)
+// finishRest ends a node that has sent the records of a finished crawl, and updates the last report.
+func (s *memberSinks) finishRest(ctx context.Context) error {
+	report, err := folder.ReadReport(s.m.folder.Dir)
 	if err != nil {
-		m.n.Log.Warn("cannot update the report", "why", err)
+		s.m.n.Log.Warn("cannot update the report", "why", err)
 	}
-	err = m.finishSending(ctx, report, nil)
+	err = s.finish(ctx, report, nil)
 	if err == nil {
-		m.n.Log.Info("the sinks have all records of this node")
+		s.m.n.Log.Info("the sinks have all records of this node")
 	}
 	return err
 }
 
-// stopSender stops sending; it may be called repeatedly.
-func (m *membership) stopSender() {
-	s := &m.sinks
+// stop stops sending; it may be called repeatedly.
+func (s *memberSinks) stop() {
 	if !s.started {
 		return
 	}
-	s.stop()
+	s.cancel()
 	s.publisher.Wait()
 	s.sender.Abort()
 	s.started = false
 }
 
 // hasSent reports whether the sinks have the records up to some lengths.
-func (m *membership) hasSent(marks []store.Mark) bool {
+func (s *memberSinks) hasSent(marks []store.Mark) bool {
 	length, _ := store.FindMark(marks, pagesName)
-	for _, n := range m.acknowledged() {
+	for _, n := range s.acknowledged() {
 		if n < length {
 			return false
 		}
@@ -176,11 +173,11 @@ func (m *membership) hasSent(marks []store.Mark) bool {
 }
 
 // acknowledged returns the acknowledged lengths by sink; nil without sinks.
-func (m *membership) acknowledged() map[string]int64 {
-	if m.sinks.sender == nil {
+func (s *memberSinks) acknowledged() map[string]int64 {
+	if s.sender == nil {
 		return nil
 	}
-	return m.sinks.sender.Acknowledged()
+	return s.sender.Acknowledged()
 }
 
 // sentBefore returns a function that reports whether all sinks of the crawl have the records of a dead node up to some

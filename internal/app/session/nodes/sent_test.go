@@ -59,7 +59,8 @@ func sending(t *testing.T, net *inproc.Hub, name string) (*membership, *sender) 
 			return s, nil
 		}}}, id: node.Identity{Name: "a", Incarnation: name}, bus: &meter{Bus: b}, job: &job.Job{},
 		settings: map[string][]string{job.SinkKey: {"kafka://k/t", "postgres://p/d"}}}
-	if err := m.openSender(); err != nil {
+	m.sinks.m = m
+	if err := m.sinks.open(); err != nil {
 		t.Fatal(err)
 	}
 	return m, s
@@ -70,7 +71,7 @@ func TestSentRecordsOfADeadNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := inproc.New(1)
 		m, s := sending(t, net, "1")
-		if err := m.startSender(t.Context()); err != nil {
+		if err := m.sinks.start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		other, err := net.Join("b~1")
@@ -109,15 +110,15 @@ func TestSentRecordsOfADeadNode(t *testing.T) {
 		// after a restart the process does not know the revision of the entry
 		again, s2 := sending(t, net, "1")
 		s2.acked = map[string]int64{"kafka://k/t": 1000, "postgres://p/d": 1000}
-		if err := again.publishSent(t.Context()); err != nil {
+		if err := again.sinks.publish(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		delete(heir.sender.(*sender).acked, "hbase://h/t")
 		if !upTo(1000) {
 			t.Error("a restarted node does not publish")
 		}
-		m.stopSender()
-		m.stopSender()
+		m.sinks.stop()
+		m.sinks.stop()
 		if text := strings.Join(s.calls, " "); text != "start abort" {
 			t.Error(text)
 		}
@@ -140,16 +141,16 @@ func TestTheRestOfTheRecords(t *testing.T) {
 	} {
 		m, s := sending(t, inproc.New(1), "1")
 		s.behind = behind
-		if err := m.startSender(t.Context()); err != nil {
+		if err := m.sinks.start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		err := m.finishSending(t.Context(), (*stats.Report)(nil), c.ended)
+		err := m.sinks.finish(t.Context(), (*stats.Report)(nil), c.ended)
 		if !errors.Is(err, c.ended) && c.ended != nil || errors.Is(err, behind) != c.behind {
 			t.Errorf("%s: %v", name, err)
 		}
 		if text := strings.Join(s.calls, " "); text != c.calls {
 			t.Errorf("%s: %s, want %s", name, text, c.calls)
 		}
-		m.stopSender()
+		m.sinks.stop()
 	}
 }
