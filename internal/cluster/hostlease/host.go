@@ -78,7 +78,7 @@ func (l Lease) OK() bool { return l.crawl != "" }
 // OK, the visit may begin, and the caller calls End when it is over. Otherwise the caller asks again after retry.
 func (m *Machine) Acquire(now time.Time, crawl, name string, delay time.Duration) (l Lease, retry time.Duration) {
 	switch {
-	case !m.leased(now), m.draining > 0:
+	case !m.own.leased(now), m.draining > 0:
 		return l, retryLater
 	case m.gate.open == crawl:
 		m.gate.n++
@@ -447,7 +447,7 @@ func (m *Machine) recordWritten(now time.Time, e PutRecordDone) {
 
 func (m *Machine) receive(now time.Time, e Received) {
 	msg := &e.Message
-	if !m.leased(now) {
+	if !m.own.leased(now) {
 		return
 	}
 	h := m.hosts[msg.Host]

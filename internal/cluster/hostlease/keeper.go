@@ -204,7 +204,7 @@ func (k *Keeper) tick(ctx context.Context) (lost bool) {
 		}
 		k.step(Tick{})
 		k.mu.Lock()
-		is := k.machine.leased(time.Now())
+		is := k.machine.own.leased(time.Now())
 		if leased && !is {
 			for _, f := range k.expired {
 				go f()

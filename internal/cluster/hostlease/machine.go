@@ -39,9 +39,9 @@ const maxLongest = time.Minute
 
 // A Machine decides which hosts this process may visit for which crawl. It is not safe for concurrent use.
 type Machine struct {
+	outbox
 	timing Timing
 	self   string
-	out    []Action
 
 	own    ownEntry
 	others map[string]*process
@@ -119,14 +119,17 @@ func (m *Machine) Restart(self string) {
 // Lost reports whether the process's entry was deleted. The caller then calls Restart.
 func (m *Machine) Lost() bool { return m.own.lost }
 
+// An outbox collects actions for the caller.
+type outbox struct{ out []Action }
+
 // Actions returns the actions since the last call.
-func (m *Machine) Actions() []Action {
-	out := m.out
-	m.out = nil
+func (b *outbox) Actions() []Action {
+	out := b.out
+	b.out = nil
 	return out
 }
 
-func (m *Machine) do(a Action) { m.out = append(m.out, a) }
+func (b *outbox) do(a Action) { b.out = append(b.out, a) }
 
 // Counters returns the counts since the start.
 func (m *Machine) Counters() Counters { return m.counters }
@@ -167,7 +170,7 @@ func (m *Machine) Step(now time.Time, e Event) {
 	case EntrySeen:
 		m.entrySeen(now, e)
 	case PutEntryDone:
-		m.entryWritten(now, e)
+		m.own.finishWrite(now, e, &m.timing)
 	case ReadRecordDone:
 		m.recordRead(now, e)
 	case CheckEntryDone:
@@ -324,21 +327,20 @@ func (m *Machine) onlyCrawl(now time.Time) string {
 	return mine[0]
 }
 
-func (m *Machine) entryWritten(now time.Time, e PutEntryDone) {
-	o := &m.own
+func (o *ownEntry) finishWrite(now time.Time, e PutEntryDone, t *Timing) {
 	o.writing, o.written = false, e.Err == nil
 	if e.Err != nil { // if a write has succeeded after all, the watch shows its revision
-		o.retry = now.Add(m.timing.Retry)
+		o.retry = now.Add(t.Retry)
 		return
 	}
 	o.rev = max(o.rev, e.Rev)
-	if until := o.asked.Add(m.timing.TTL); !o.lost && until.After(o.until) {
+	if until := o.asked.Add(t.TTL); !o.lost && until.After(o.until) {
 		o.until = until
 	}
 }
 
 // leased reports whether the process's own lease is valid.
-func (m *Machine) leased(now time.Time) bool { return wait.IsAfter(m.own.until, now) }
+func (o *ownEntry) leased(now time.Time) bool { return wait.IsAfter(o.until, now) }
 
 // mayVisit reports whether the process may visit hosts for a crawl with leases.
 func (m *Machine) mayVisit(now time.Time, crawl string) bool {

@@ -215,15 +215,15 @@ func (p *meshProcess) tryFetch(h int32, s *meshHost) {
 		s.next = p.w.k.now + time.Second
 		p.scheduleHost(h)
 	default:
-		p.fetch(at(h, p.pickPage(wait)), s)
+		p.fetch(at(h, p.n.pickPage(wait, p.w.cfg.Shuffle)), s)
 	}
 }
 
-func (p *meshProcess) pickPage(set uint64) int {
-	if !p.w.cfg.Shuffle {
+func (n *meshNode) pickPage(set uint64, shuffle bool) int {
+	if !shuffle {
 		return lowest(set)
 	}
-	turn := int(hash(uint64(p.n.place), 0) % 64)
+	turn := int(hash(uint64(n.place), 0) % 64)
 	return (lowest(bits.RotateLeft64(set, turn)) + 64 - turn) % 64
 }
 
