@@ -52,6 +52,7 @@ type claims struct {
 	mu         sync.Mutex                         // guards the fields below
 	unreported map[string]map[string]*finishedURL // by host and URL
 	ready      []*finishedURL                     // the unreported URLs whose links are claimed
+	earlier    []*finishedURL                     // those of earlier processes, until all links of these are claimed
 	reported   chan struct{}                      // closed when some were reported; nil if nobody waits
 	openVisits *bounded.Recent[string, *visitLinks]
 }
@@ -235,12 +236,35 @@ func (c *claims) awaitReported(ctx context.Context, host string) error {
 	}
 }
 
+// addEarlier adds a durable URL that an earlier process has finished, unless it is unreported. claimed means that all
+// links of earlier processes are.
+func (c *claims) addEarlier(n *finishedURL, claimed bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch all := c.unreported[n.host]; {
+	case all == nil:
+		c.unreported[n.host] = map[string]*finishedURL{n.url: n}
+	case all[n.url] != nil:
+		return
+	default:
+		all[n.url] = n
+	}
+	if claimed {
+		c.ready = append(c.ready, n)
+	} else {
+		c.earlier = append(c.earlier, n)
+	}
+}
+
 // dequeueReady takes the URLs that are ready to report. They may be reported once the batch with the returned sequence
-// is durable.
-func (c *claims) dequeueReady() (all []*finishedURL, sequence uint64) {
+// is durable. claimed means that all links of earlier processes are.
+func (c *claims) dequeueReady(claimed bool) (all []*finishedURL, sequence uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	all, c.ready = c.ready, nil
+	if claimed {
+		all, c.earlier = append(all, c.earlier...), nil
+	}
 	for _, n := range all {
 		sequence = max(sequence, n.sequence)
 	}

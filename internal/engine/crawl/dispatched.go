@@ -120,12 +120,9 @@ func (ds *Dispatches) lookUpDispatched(b *batch) (d dispatched, err error) {
 			if met, _, err = ds.known.db.Get(c.Item.URL); err != nil {
 				return d, err
 			}
-			over = met.Over() && claimed &&
-				// a URL is unreported before its entry says that it is over
-				!ds.claims.isUnreported(ds.hosts.sliceOf(c), c.Item.URL)
-			if over && ds.cfg.Recrawl.Enabled() && !met.Due.IsZero() && !met.Waits() && c.Item.Refetches == 0 {
-				over = false // once other nodes know when it is due again
-				ds.claims.reportAgain(ds.hosts.sliceOf(c), &met, &c.Item)
+			// a URL is unreported before its entry says that it is over
+			if met.Over() && !ds.claims.isUnreported(ds.hosts.sliceOf(c), c.Item.URL) {
+				over = ds.reportOver(c, &met, claimed)
 			}
 		}
 		d.done = append(d.done, over)
@@ -133,6 +130,22 @@ func (ds *Dispatches) lookUpDispatched(b *batch) (d dispatched, err error) {
 		d.tenures = append(d.tenures, ds.claims.tenures.Of(ds.hosts.sliceOf(c)))
 	}
 	return d, nil
+}
+
+// reportOver reports a URL that is over soon, unless it can be answered at once that it is done.
+func (ds *Dispatches) reportOver(c *entry.Candidate, met *seen.Entry, claimed bool) (done bool) {
+	host := ds.hosts.sliceOf(c)
+	switch {
+	case ds.cfg.Recrawl.Enabled() && !met.Due.IsZero() && !met.Waits() && c.Item.Refetches == 0:
+		ds.claims.reportAgain(host, met, c.Item, claimed) // done once other nodes know when it is due again
+	case claimed:
+		return true
+	default:
+		it := c.Item
+		it.URL = strings.Clone(it.URL) // from a batch
+		ds.claims.addEarlier(&finishedURL{host: host, url: it.URL, key: it.Key()}, false)
+	}
+	return false
 }
 
 // routeDispatched queues the new links of a batch, and leaves filtered ones in it to be offered. It is called within
@@ -192,7 +205,7 @@ func (ds *Dispatches) keepReporting(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 		}
-		all, sequence := ds.claims.dequeueReady()
+		all, sequence := ds.claims.dequeueReady(ds.outbox.Earlier() == 0)
 		if len(all) == 0 {
 			continue
 		}
@@ -210,7 +223,7 @@ func (ds *Dispatches) reportLast() {
 	if ds.claims == nil {
 		return
 	}
-	all, _ := ds.claims.dequeueReady()
+	all, _ := ds.claims.dequeueReady(ds.outbox.Earlier() == 0)
 	// pages at risk cannot be announced any more
 	all = slices.DeleteFunc(all, func(n *finishedURL) bool { return n.page != nil })
 	if len(all) > 0 {

@@ -170,8 +170,8 @@ func (l *loner) fetched(url string, times int) {
 }
 
 // TestAPageIsDoneWhenItsLinksAreClaimed: a page is finished when its links are claimed, not before. This holds for
-// reports, and for answers to a repeated dispatch, in this process or, where the source of the remaining links is
-// unknown, the next one.
+// reports, and for answers to a repeated dispatch. The next process does not know which pages have the remaining links:
+// it reports the pages that are dispatched again when all of these links are claimed.
 func TestAPageIsDoneWhenItsLinksAreClaimed(t *testing.T) {
 	const one, two, three = "http://a.test/1", "http://a.test/2", "http://a.test/3"
 	const x, y = "http://b.test/x", "http://c.test/y"
@@ -192,7 +192,7 @@ func TestAPageIsDoneWhenItsLinksAreClaimed(t *testing.T) {
 		l.dispatch(one + " " + two + " " + three)
 		l.wantDone("", false)
 		l.claim(x)
-		l.wantDone("", true)
+		l.wantDone(one+" "+two+" "+three, true)
 		l.dispatch(one+" "+two+" "+three, one, two, three)
 		for _, url := range []string{one, two, three} {
 			l.fetched(url, 1)

@@ -158,7 +158,7 @@ func (ds *Dispatches) commitRevisits(b *batch, all []item.Revisit) (sequence uin
 // lookUpRevisits returns the visits that this node has not made and does not have in its queues, and reports for each
 // of all whether it can never be made.
 func (ds *Dispatches) lookUpRevisits(all []item.Revisit) (due []dueURL, done []bool, err error) {
-	added := map[string]bool{}
+	added, claimed := map[string]bool{}, ds.outbox.Earlier() == 0
 	for i := range all {
 		m, c, ok := readRevisit(&all[i])
 		done = append(done, !ok)
@@ -174,7 +174,7 @@ func (ds *Dispatches) lookUpRevisits(all []item.Revisit) (due []dueURL, done []b
 		switch {
 		case ds.claims.isUnreported(slice, c.Item.URL):
 		case u.isMade():
-			ds.claims.reportAgain(slice, &u.met, &c.Item)
+			ds.claims.reportAgain(slice, &u.met, c.Item, claimed)
 		case !u.met.Waits() || uint64(u.met.Queued.Unix()) <= u.number || u.met.Tenure != u.tenure:
 			due = append(due, u)
 		}
@@ -217,24 +217,10 @@ func (ds *Dispatches) queueRevisit(b *batch, u *dueURL) {
 }
 
 // reportAgain reports the next visit to a URL, whose last visit is over but may not have been reported.
-func (c *claims) reportAgain(host string, met *seen.Entry, it *item.Item) {
+func (c *claims) reportAgain(host string, met *seen.Entry, it item.Item, claimed bool) {
 	p := planned{last: later(met.Fetched, met.Queued), meta: met.Meta}
-	c.addRevisit(&finishedURL{host: host, url: it.URL, key: it.Key(), revisit: p.revisitOf(it)})
-}
-
-// addRevisit adds a finished URL that is durable, unless it is unreported.
-func (c *claims) addRevisit(n *finishedURL) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch all := c.unreported[n.host]; {
-	case all == nil:
-		c.unreported[n.host] = map[string]*finishedURL{n.url: n}
-	case all[n.url] != nil:
-		return
-	default:
-		all[n.url] = n
-	}
-	c.ready = append(c.ready, n)
+	it.URL = strings.Clone(it.URL) // from a batch
+	c.addEarlier(&finishedURL{host: host, url: it.URL, key: it.Key(), revisit: p.revisitOf(&it)}, claimed)
 }
 
 // maxOldVisits bounds the unreported visits of URLs that were visited without recrawls.
@@ -266,8 +252,8 @@ func (s *recrawls) reportUnplanned(ctx context.Context) error {
 		}
 		p := planned{last: e.Fetched, meta: e.Meta}
 		p.meta.Due = next
-		s.claims.addRevisit(&finishedURL{host: s.hosts.sliceOf(&entry.Candidate{Host: u.Host(), Item: it}), url: e.URL,
-			key: e.URL, revisit: p.revisitOf(&it)})
+		s.claims.addEarlier(&finishedURL{host: s.hosts.sliceOf(&entry.Candidate{Host: u.Host(), Item: it}), url: e.URL,
+			key: e.URL, revisit: p.revisitOf(&it)}, true)
 		for s.claims.unreportedCount() > maxOldVisits {
 			select {
 			case <-time.After(100 * time.Millisecond):
