@@ -273,8 +273,13 @@ func (s *scanner) attributes(i int, n *html.Node) bool {
 				s.flags[i] |= declaredDate
 			}
 		case "itemtype":
-			if _, name, _ := strings.Cut(a.Val, "schema.org/"); name != "" && typeOf(name)&productType != 0 {
-				s.flags[i] |= productItem
+			if _, name, _ := strings.Cut(a.Val, "schema.org/"); name != "" {
+				switch is := typeOf(name); {
+				case is&productType != 0:
+					s.flags[i] |= productItem
+				case is&articleType != 0 && n.DataAtom != atom.Body && n.DataAtom != atom.Html:
+					s.flags[i] |= article
+				}
 			}
 		case "role":
 			switch {
