@@ -190,8 +190,8 @@ type Text struct {
 	Kind      string `json:"kind,omitempty"` // of page: article, forum, product, …
 	Text      string `json:"text"`
 	Comments  string `json:"comments,omitempty"` // of readers or customers
-	Main      bool   `json:"main"`      // the main text of an HTML page, not the raw body
-	Truncated bool   `json:"truncated"` // the text or the comments are longer
+	Main      bool   `json:"main"`               // the main text of an HTML page, not the raw body
+	Truncated bool   `json:"truncated"`          // the text or the comments are longer
 }
 
 const textBytes = 1 << 20 // maximum size of a returned text, and of comments

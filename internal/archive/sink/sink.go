@@ -50,8 +50,8 @@ type Record struct {
 	Kind        string    `json:"kind,omitempty"`     // of page: article, forum, product, …
 	Text        string    `json:"text,omitempty"`     // the main text
 	Comments    string    `json:"comments,omitempty"` // of readers or customers
-	Fields      []Fields  `json:"fields,omitempty"` // extracted from the page by rules
-	Cut         bool      `json:"cut,omitempty"`    // a text or fields were cut
+	Fields      []Fields  `json:"fields,omitempty"`   // extracted from the page by rules
+	Cut         bool      `json:"cut,omitempty"`      // a text or fields were cut
 	// Rules are the field rules that apply to the URL; nil: unknown. Only sinks with a column for each field use them.
 	Rules []page.FieldRule `json:"-"`
 	// Line is the offset of the page's line in pages.jsonl. Only local sinks use it.

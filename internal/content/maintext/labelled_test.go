@@ -2,8 +2,12 @@ package maintext
 
 import (
 	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"kumo/internal/lab/sitepages"
 )
@@ -70,6 +74,78 @@ func (r *report) String() string {
 	return fmt.Sprintf("%3d pages  precision %.3f  recall %.3f  F1 %.3f  empty %d  kind %s  headline %s  date %s  author %s  "+
 		"comments %.3f of %d; false authors %d, dates %d, comments %d", r.pages, r.sum.Precision/n, r.sum.Recall/n, r.f1(), r.empty, r.kinds, r.headlines,
 		r.dates, r.authors, r.comments/float64(max(r.commented, 1)), r.commented, r.falseAuthors, r.falseDates, r.falseComments)
+}
+
+// TestLabelledMarkdown counts the links of the main texts, the items of their lists and the cells of their tables that
+// the Markdown has in the same form.
+func TestLabelledMarkdown(t *testing.T) {
+	var links, items, cells rate
+	for _, p := range sitepages.Pages(labelledSeed, labelledEach) {
+		got, err := ExtractMarkdown([]byte(p.HTML), p.URL, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		base, err := url.Parse(p.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var inItems, inCells []string
+		for line := range strings.Lines(got.Text) {
+			line = strings.TrimSpace(line)
+			if strings.HasPrefix(line, "|") {
+				for cell := range strings.SplitSeq(line, "|") {
+					inCells = append(inCells, lettersOf(cell))
+				}
+			} else if isItem.MatchString(line) {
+				inItems = append(inItems, lettersOf(isItem.ReplaceAllString(line, "")))
+			}
+		}
+		missing := []string{}
+		count := func(r *rate, what string, found bool) {
+			r.all++
+			r.found += one(found)
+			if !found {
+				missing = append(missing, what)
+			}
+		}
+		for _, href := range p.Markup.Links {
+			to, err := base.Parse(href)
+			if err != nil {
+				t.Fatal(err)
+			}
+			count(&links, href, strings.Contains(got.Text, "]("+to.String()+")"))
+		}
+		for _, item := range p.Markup.Items {
+			count(&items, item, slices.Contains(inItems, lettersOf(item)))
+		}
+		for _, cell := range p.Markup.Cells {
+			count(&cells, cell, slices.Contains(inCells, lettersOf(cell)))
+		}
+		if len(missing) > 0 {
+			t.Logf("%s.%s: %d are missing, such as %q", p.Program, p.Kind, len(missing), missing[:min(3, len(missing))])
+		}
+	}
+	t.Logf("links %s, items %s, cells %s", links, items, cells)
+	for name, r := range map[string]rate{"links": links, "items": items, "cells": cells} {
+		if r.all < 100 || share(r) < 0.95 {
+			t.Errorf("%s: %s are in the Markdown, at least 0.95 expected", name, r)
+		}
+	}
+}
+
+var (
+	isItem   = regexp.MustCompile(`^(?:-|\d+\.)\s+`)
+	linkEnds = regexp.MustCompile(`\]\([^)]*\)`)
+)
+
+// lettersOf returns the letters and digits of Markdown, without the addresses of links.
+func lettersOf(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return r
+		}
+		return -1
+	}, linkEnds.ReplaceAllString(s, ""))
 }
 
 // TestLabelled reports how well the labelled pages are read, by kind, and fails below the measured values.
