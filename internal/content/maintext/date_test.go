@@ -16,6 +16,8 @@ func TestPublished(t *testing.T) {
 		{"JSON-LD", ld("2024-05-17T10:11:12+02:00"), "", "2024-05-17T10:11:12+02:00"},
 		{"JSON-LD, no zone", ld("2024-05-17 10:11"), "", "2024-05-17"},
 		{"JSON-LD, day", ld("2024-05-17"), "", "2024-05-17"},
+		{"JSON-LD with a line feed", "<script type=application/ld+json>{\"@type\":\"Article\",\"headline\":\"a\nb\"," +
+			`"datePublished":"2024-05-17",}</script>`, "", "2024-05-17"},
 		{"JSON-LD before meta", meta + ld("2024-05-16"), "", "2024-05-16"},
 		{"JSON-LD without sense", ld("soon") + meta, "", "2024-05-17T10:11:12Z"},
 		{"JSON-LD in a graph", `<script type="application/ld+json">{"@graph":[{"@type":"Article","datePublished":"2024-05-17T10:11Z"}]}</script>`,
