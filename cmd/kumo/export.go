@@ -36,8 +36,8 @@ its nodes store them.
             with '
   parquet   pages.parquet, links.parquet and texts.parquet, compressed with zstd, for DuckDB, pandas
             and similar programs
-  markdown  one file per page, HOST/PATH.md: metadata (url, title, date, language, author) and main
-            text with headings, lists, tables, code and links
+  markdown  one file per page, HOST/PATH.md: metadata (url, title, date, language, author, kind) and
+            main text with headings, lists, tables, code and links
   wacz      crawl.wacz: WARC files, index and pages in one file, for ReplayWeb.page and pywb. If
             PLACE ends with .wacz, it is that file
   cdxj      index.cdxj: the merged and sorted indexes of all WARC files, for pywb

@@ -187,12 +187,14 @@ type Text struct {
 	Author    string `json:"author,omitempty"`
 	Published string `json:"published,omitempty"`
 	Lang      string `json:"lang,omitempty"`
+	Kind      string `json:"kind,omitempty"` // of page: article, forum, product, …
 	Text      string `json:"text"`
-	Main      bool   `json:"main"`      // the main text of an HTML page, not the raw body
-	Truncated bool   `json:"truncated"` // the text is longer
+	Comments  string `json:"comments,omitempty"` // of readers or customers
+	Main      bool   `json:"main"`               // the main text of an HTML page, not the raw body
+	Truncated bool   `json:"truncated"`          // the text or the comments are longer
 }
 
-const textBytes = 1 << 20 // maximum size of a returned text
+const textBytes = 1 << 20 // maximum size of a returned text, and of comments
 
 // TextOf returns the text of a response: the main text of HTML, other text verbatim, and none for other types.
 func TextOf(resp *page.Response) (*Text, error) {
@@ -214,12 +216,15 @@ func textOf(resp *page.Response, extract func(body []byte, url, charset string) 
 		// after a limit, the text so far is returned
 		charset := cmp.Or(pg.Charset, "utf-8")
 		m, _ := extract(parse.UTF8(resp.Body, charset), resp.URL, charset)
-		t.Headline, t.Author, t.Published, t.Text, t.Main = m.Headline, m.Author, m.Published, m.Text, true
+		t.Headline, t.Author, t.Published, t.Kind = m.Headline, m.Author, m.Published, m.Kind
+		t.Text, t.Comments, t.Main = m.Text, m.Comments, true
 	case pg.Charset != "" || IsText(kind):
 		t.Text = string(parse.UTF8(resp.Body, cmp.Or(pg.Charset, "utf-8")))
 	}
-	if len(t.Text) > textBytes {
-		t.Text, t.Truncated = strings.ToValidUTF8(t.Text[:textBytes], ""), true
+	for _, s := range []*string{&t.Text, &t.Comments} {
+		if len(*s) > textBytes {
+			*s, t.Truncated = strings.ToValidUTF8((*s)[:textBytes], ""), true
+		}
 	}
 	return t, nil
 }

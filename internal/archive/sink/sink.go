@@ -47,9 +47,11 @@ type Record struct {
 	Headline    string    `json:"headline,omitempty"`
 	Author      string    `json:"author,omitempty"`
 	Published   string    `json:"published,omitempty"`
-	Text        string    `json:"text,omitempty"`   // the main text
-	Fields      []Fields  `json:"fields,omitempty"` // extracted from the page by rules
-	Cut         bool      `json:"cut,omitempty"`    // a text or fields were cut
+	Kind        string    `json:"kind,omitempty"`     // of page: article, forum, product, …
+	Text        string    `json:"text,omitempty"`     // the main text
+	Comments    string    `json:"comments,omitempty"` // of readers or customers
+	Fields      []Fields  `json:"fields,omitempty"`   // extracted from the page by rules
+	Cut         bool      `json:"cut,omitempty"`      // a text or fields were cut
 	// Rules are the field rules that apply to the URL; nil: unknown. Only sinks with a column for each field use them.
 	Rules []page.FieldRule `json:"-"`
 	// Line is the offset of the page's line in pages.jsonl. Only local sinks use it.
@@ -64,10 +66,11 @@ type Fields struct {
 
 // Limits of a record, so that it fits into one message of any server with default settings.
 const (
-	MaxText   = 256 << 10 // bytes of the main text
-	MaxFields = 128 << 10 // bytes of all fields
-	maxWord   = 8 << 10   // bytes of any other text
-	maxID     = 512       // bytes; limit of OpenSearch
+	MaxText     = 256 << 10 // bytes of the main text
+	MaxComments = 32 << 10  // bytes of the comments
+	MaxFields   = 128 << 10 // bytes of all fields
+	maxWord     = 8 << 10   // bytes of any other text
+	maxID       = 512       // bytes; limit of OpenSearch
 )
 
 // ID returns an identifier of limited length: the URL, or for a long one a prefix and its SHA-256.
@@ -87,10 +90,11 @@ func ID(url string) string {
 func (r *Record) Fit() {
 	r.Time = r.Time.UTC().Truncate(time.Second)
 	for _, s := range []*string{&r.Type, &r.Charset, &r.Lang, &r.Title, &r.H1, &r.Description, &r.Canonical, &r.Digest,
-		&r.Truncated, &r.Host, &r.Headline, &r.Author, &r.Published} {
+		&r.Truncated, &r.Host, &r.Headline, &r.Author, &r.Published, &r.Kind} {
 		r.fit(s, maxWord)
 	}
 	r.fit(&r.Text, MaxText)
+	r.fit(&r.Comments, MaxComments)
 	size := 0
 	for i := range r.Fields {
 		f := &r.Fields[i]

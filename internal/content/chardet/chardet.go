@@ -24,7 +24,11 @@ type Result struct {
 }
 
 // Detect detects the charset of a text. For ASCII text it returns the zero Result.
-func Detect(text []byte) Result {
+func Detect(text []byte) Result { return DetectIn(text, "") }
+
+// DetectIn is like Detect for a text with a declared language, an ISO 639-1 code. The declaration decides only between
+// charsets that fit the text nearly equally well, as is usual for a text of a few words.
+func DetectIn(text []byte, lang string) Result {
 	text = text[:min(len(text), maxText)]
 	if name := detectEscapes(text); name != "" {
 		return Result{name, 0.95}
@@ -42,7 +46,7 @@ func Detect(text []byte) Result {
 	if isFlawedUTF8(text) {
 		return Result{"utf-8", 0.95}
 	}
-	return best(gist)
+	return best(gist, lang)
 }
 
 const (

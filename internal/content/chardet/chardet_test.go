@@ -277,3 +277,38 @@ func readAs(body []byte, name string) string {
 	}
 	return string(text)
 }
+
+// TestDeclaredLanguage tests that the declared language decides between charsets for texts of a few words.
+func TestDeclaredLanguage(t *testing.T) {
+	central, baltic := []string{"windows-1250", "iso-8859-2"}, []string{"windows-1257", "iso-8859-13"}
+	of := map[string][]string{"cs": central, "pl": central, "hu": central, "sk": central, "sl": central, "hr": central,
+		"lt": baltic, "lv": baltic, "et": baltic}
+	all, without, with := 0, 0, 0
+	for lang, texts := range sentences(t) {
+		for _, text := range texts {
+			runes := []rune(text)
+			text = string(runes[:min(len(runes), 40)])
+			for _, name := range of[lang] {
+				enc, err := htmlindex.Get(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				coded, err := enc.NewEncoder().String(text)
+				if err != nil || coded == text { // it has other characters, or none that matter
+					continue
+				}
+				all++
+				if readAs([]byte(coded), Detect([]byte(coded)).Name) == text {
+					without++
+				}
+				if readAs([]byte(coded), DetectIn([]byte(coded), lang).Name) == text {
+					with++
+				}
+			}
+		}
+	}
+	t.Logf("%d texts of 40 characters: %d without language, %d with it", all, without, with)
+	if all < 1000 || 100*with < 88*all {
+		t.Errorf("%d of %d are read correctly", with, all)
+	}
+}

@@ -70,6 +70,7 @@ func singleBytes() []singleByte {
 // A model measures how well a text fits a charset and a language.
 type model struct {
 	name  string
+	lang  string // of the sample
 	prior float64
 	table *table
 	cells [256]cell
@@ -115,7 +116,9 @@ var singleModels = sync.OnceValue(func() (models []*model) {
 			if byLanguage[key] == nil {
 				byLanguage[key] = newPairs(text)
 			}
-			models = append(models, newModel(&s, byLanguage[key]))
+			m := newModel(&s, byLanguage[key])
+			m.lang = sample.lang
+			models = append(models, m)
 		}
 	}
 	return models

@@ -1,11 +1,8 @@
 package fields
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -13,6 +10,7 @@ import (
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 
+	"kumo/internal/content/fields/jsonld"
 	"kumo/internal/content/fields/tree"
 )
 
@@ -54,82 +52,13 @@ func (r *run) data() *data {
 			r.cut = true
 			break
 		}
-		values, err := readJSON(n.FirstChild.Data)
+		values, err := jsonld.Read(n.FirstChild.Data)
 		r.jsonLD.broken = r.jsonLD.broken || err != nil
 		for _, v := range values {
 			r.jsonLD.collect(v, 0)
 		}
 	}
 	return r.jsonLD
-}
-
-// readJSON parses JSON, and repairs JSON with line feeds in strings, extra commas, comments, or HTML escapes. The text
-// may contain several values; those before an error are returned with it.
-func readJSON(text string) (all []any, err error) {
-	if all, err = decode([]byte(text)); err == nil {
-		return all, nil
-	}
-	text = strings.Trim(text, "\uFEFF \t\r\n")
-	if !strings.Contains(text, `"`) {
-		text = html.UnescapeString(text)
-	}
-	for _, around := range [][2]string{{"//<![CDATA[", "//]]>"}, {"<![CDATA[", "]]>"}, {"<!--", "-->"}} {
-		if inner, is := strings.CutPrefix(text, around[0]); is {
-			text = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(inner), around[1]))
-		}
-	}
-	return decode(bytes.TrimRight(repairJSON(text), "; \t\r\n"))
-}
-
-func decode(text []byte) (all []any, err error) {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	for {
-		var v any
-		if err = d.Decode(&v); errors.Is(err, io.EOF) && len(all) > 0 {
-			return all, nil
-		}
-		if err != nil {
-			return all, err
-		}
-		all = append(all, v)
-	}
-}
-
-// repairJSON removes comments, control characters in strings, escapes that JSON does not have, and trailing commas.
-func repairJSON(text string) []byte {
-	out := make([]byte, 0, len(text))
-	quoted := false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case quoted && c == '\\' && i+1 < len(text):
-			if i++; strings.IndexByte(`"\/bfnrtu`, text[i]) >= 0 {
-				out = append(out, c)
-			}
-		case c == '"':
-			quoted = !quoted
-		case quoted && c < ' ':
-			out = append(out, ' ')
-			continue
-		case !quoted && strings.HasPrefix(text[i:], "//"):
-			n := strings.IndexByte(text[i:], '\n')
-			if n < 0 {
-				return out
-			}
-			i += n
-		case !quoted && strings.HasPrefix(text[i:], "/*"):
-			n := strings.Index(text[i+2:], "*/")
-			if n < 0 {
-				return out
-			}
-			i += n + 3
-			continue
-		case !quoted && (c == '}' || c == ']'):
-			out = bytes.TrimRight(out, ", \t\r\n")
-		}
-		out = append(out, text[i])
-	}
-	return out
 }
 
 func (d *data) collect(v any, depth int) {

@@ -1,10 +1,12 @@
 package lang
 
 import (
+	"bytes"
 	_ "embed"
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -42,6 +44,31 @@ type script struct {
 
 // Other is the result for a text in none of the known languages, or without language.
 const Other = "other"
+
+// maxShort is the number of bytes up to which a text may be too short for a statement: code, addresses, labels.
+const maxShort = 128
+
+// hasWords reports whether at least half of the parts of a text between spaces are words of two letters or more.
+func hasWords(text []byte) bool {
+	words, parts := 0, 0
+	for part := range bytes.FieldsSeq(text) {
+		parts++
+		part = bytes.TrimFunc(part, unicode.IsPunct)
+		letters, others := 0, 0
+		for _, r := range string(part) {
+			switch {
+			case unicode.IsLetter(r), unicode.IsMark(r):
+				letters++
+			case r != '\'' && r != '’' && r != '-' && r != '\u00AD':
+				others++
+			}
+		}
+		if letters >= 2 && others == 0 {
+			words++
+		}
+	}
+	return 2*words >= parts
+}
 
 // A Result is the detected language of a text.
 type Result struct {
@@ -92,6 +119,8 @@ func (s *scratch) detect() Result {
 	switch {
 	case count[most] == 0:
 		return Result{Lang: Other, Script: ngram.Zyyy.String()}
+	case most == ngram.Latn && len(s.text) <= maxShort && !hasWords(s.text):
+		return Result{Lang: Other, Script: most.String()}
 	case most == ngram.Hang:
 		return Result{"ko", "Kore", 1}
 	case most == ngram.Laoo:

@@ -77,7 +77,7 @@ func (d *document) descend(k kind) []int {
 	for {
 		best = d.heaviestChild(at)
 		if best < 0 || !isContainer(d.tree.Node(best)) || 5*d.goodOf(best) < 4*d.goodOf(at) ||
-			!isOneText(k) && 5*d.plain(best) < 4*d.plain(at) {
+			!isOneText(k) && 5*d.plain(best) < 4*d.plain(at) || k == documentation && d.isSection(at, best) {
 			break
 		}
 		at = best
@@ -105,6 +105,29 @@ func (d *document) descend(k kind) []int {
 		}
 	}
 	return all[:last]
+}
+
+// isSection reports whether a child is only a section of the text: a heading with text precedes it, or elements with its
+// class and with text follow it.
+func (d *document) isSection(parent, child int) bool {
+	headings := false
+	for i := parent + 1; i < child; i++ {
+		if d.flags[i]&(gone|aside) != 0 {
+			i = d.tree.End(i) - 1
+			continue
+		}
+		headings = headings || isHeading(d.tree.Node(i).DataAtom) && d.between(i).text > 0
+		if headings && d.adds[i] > 0 && !isHeading(d.tree.Node(i).DataAtom) {
+			return true
+		}
+	}
+	class := attr(d.tree.Node(child), "class")
+	for c := d.tree.End(child); class != "" && c < d.tree.End(parent); c = d.tree.End(c) {
+		if attr(d.tree.Node(c), "class") == class && d.goodOf(c) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // isOneText reports whether the main text of a kind of page is one text, beside which others may be.

@@ -13,6 +13,8 @@ const (
 	emphasisAttr = "data-kumo-em" // strong or em
 	imageAttr    = "data-kumo-src"
 	altAttr      = "data-kumo-alt"
+	formulaAttr  = "data-kumo-formula"
+	taskAttr     = "data-kumo-task"
 
 	imageRune = '\uFDD3' // the text of an image, so that it is not treated as empty
 	imageMark = string(imageRune)
@@ -25,7 +27,8 @@ const (
 	maxPlace  = 2 << 10 // bytes of a reference
 )
 
-var emphases = map[atom.Atom]string{atom.B: "strong", atom.Strong: "strong", atom.Em: "em", atom.I: "em"}
+var emphases = map[atom.Atom]string{atom.B: "strong", atom.Strong: "strong", atom.Em: "em", atom.I: "em", atom.Del: "del",
+	atom.S: "del", atom.Strike: "del"}
 
 // A copier copies the nodes that the writer wrote, with the attributes that Markdown needs.
 type copier struct {
@@ -57,6 +60,13 @@ func (d *copier) copyTo(to *html.Node, i, depth int) {
 		to.AppendChild(&html.Node{Type: html.TextNode, Data: text})
 		return
 	case html.ElementNode:
+		if n.DataAtom == atom.Math || n.DataAtom == atom.Script {
+			if tex := d.formulaOf(n); tex != "" {
+				d.bytes += len(tex)
+				to.AppendChild(inlineMark(html.Attribute{Key: formulaAttr, Val: tex}))
+				return
+			}
+		}
 		if c := d.copied(i, n); c != nil && depth < maxDepth {
 			to.AppendChild(c)
 			to, depth = c, depth+1
@@ -77,26 +87,40 @@ func (d *document) copied(i int, n *html.Node) *html.Node {
 	switch n.DataAtom {
 	case atom.Img:
 		return imageOf(n)
-	case atom.A, atom.Ol, atom.Td, atom.Th, atom.Code, atom.Pre:
+	case atom.Input:
+		return taskOf(n)
+	case atom.A, atom.Ol, atom.Td, atom.Th:
 		c.Attr = n.Attr
-	case atom.B, atom.Strong, atom.Em, atom.I:
+	case atom.Pre:
+		if lang := languageOf(n); lang != "" {
+			c.Attr = []html.Attribute{{Key: "class", Val: "language-" + lang}}
+		}
+	case atom.B, atom.Strong, atom.Em, atom.I, atom.Del, atom.S, atom.Strike:
 		rename(c, atom.Span, html.Attribute{Key: emphasisAttr, Val: emphases[n.DataAtom]})
-	case atom.Big, atom.Font, atom.Nobr, atom.S, atom.Small, atom.Strike, atom.Tt, atom.U, atom.Ins, atom.Mark, atom.Span,
-		atom.Input, atom.Wbr, atom.Picture, atom.Source, atom.Link, atom.Meta, atom.Math:
+	case atom.Big, atom.Font, atom.Nobr, atom.Small, atom.Tt, atom.U, atom.Ins, atom.Mark, atom.Span, atom.Script, atom.Wbr,
+		atom.Picture, atom.Source, atom.Link, atom.Meta, atom.Math:
 		return nil
 	case atom.Table:
 		if d.flags[i]&layout != 0 {
-			rename(c, atom.Div)
+			rename(c, d.boxOf(i))
 		}
 	case atom.Tbody, atom.Thead, atom.Tfoot, atom.Tr:
 		if d.isLaidOut(i) {
-			rename(c, atom.Div)
+			rename(c, d.boxOf(i))
 		}
 	}
 	if styleOf(n.DataAtom) == cell && d.isLaidOut(i) {
-		rename(c, atom.Div)
+		rename(c, d.boxOf(i))
 	}
 	return c
+}
+
+// boxOf returns the element for a part of a table for layout. In code it must not begin a line.
+func (d *document) boxOf(i int) atom.Atom {
+	if d.flags[i]&pre != 0 {
+		return atom.Span
+	}
+	return atom.Div
 }
 
 // isLaidOut reports whether a part of a table belongs to a table for layout.
@@ -113,15 +137,50 @@ func (d *document) isLaidOut(i int) bool {
 	return true
 }
 
+// lazyAttrs are the attributes with the address of an image that a script loads.
+var lazyAttrs = []string{"src", "data-src", "data-lazy-src", "data-original"}
+
 func imageOf(n *html.Node) *html.Node {
-	src := strings.TrimSpace(attr(n, "src"))
-	if src == "" || len(src) > maxPlace || strings.HasPrefix(src, "data:") {
-		return nil
+	for _, key := range lazyAttrs {
+		src := strings.TrimSpace(attr(n, key))
+		if src != "" && len(src) <= maxPlace && !strings.HasPrefix(src, "data:") {
+			return inlineMark(html.Attribute{Key: imageAttr, Val: src},
+				html.Attribute{Key: altAttr, Val: collapse(attr(n, "alt"), maxField)})
+		}
 	}
-	c := &html.Node{}
-	c.Type = html.ElementNode
-	rename(c, atom.Span, html.Attribute{Key: imageAttr, Val: src},
-		html.Attribute{Key: altAttr, Val: collapse(attr(n, "alt"), maxField)})
+	return nil
+}
+
+// inlineMark returns a span with attributes. It has a text, so that it is not treated as empty.
+func inlineMark(attrs ...html.Attribute) *html.Node {
+	c := &html.Node{Type: html.ElementNode}
+	rename(c, atom.Span, attrs...)
 	c.AppendChild(&html.Node{Type: html.TextNode, Data: imageMark})
 	return c
+}
+
+// taskOf returns the state of a task, if a checkbox is the first content of an item; otherwise nil.
+func taskOf(n *html.Node) *html.Node {
+	if !strings.EqualFold(attr(n, "type"), "checkbox") {
+		return nil
+	}
+	for at := n; at.Parent != nil; at = at.Parent {
+		for before := at.PrevSibling; before != nil; before = before.PrevSibling {
+			if before.Type != html.TextNode || strings.TrimSpace(before.Data) != "" {
+				return nil
+			}
+		}
+		switch at.Parent.DataAtom {
+		case atom.Li:
+			state := "[ ] "
+			if has(n, "checked") {
+				state = "[x] "
+			}
+			return inlineMark(html.Attribute{Key: taskAttr, Val: state})
+		case atom.P, atom.Label, atom.Span:
+		default:
+			return nil
+		}
+	}
+	return nil
 }

@@ -70,7 +70,7 @@ var metaDates = wordSet(`
 
 const (
 	maxShortText = 160 // bytes of an element about the page; longer texts may mention other dates
-	maxLoneDate  = 40  // bytes of a text that is little more than a date
+	maxLoneDate  = 40  // characters of a text that is little more than a date
 )
 
 // shortTextOf returns the text of an element, or "" if it is long.

@@ -1,6 +1,7 @@
 package maintext
 
 import (
+	"cmp"
 	"strings"
 	"sync"
 
@@ -53,6 +54,7 @@ type document struct {
 	good     []int32 // weight of the good passages before a node; one more than nodes
 	articles []int
 	main     int            // the first main part; 0: none
+	h1       int            // the first h1 that is displayed; 0: none
 	posts    map[string]int // number of elements with the class of a post
 	isManual bool           // an element has the name of a documentation generator
 	adds     []int32
@@ -109,7 +111,7 @@ type openTable struct {
 func (d *document) scan() {
 	clear(d.flags)
 	clear(d.posts)
-	d.articles, d.main, d.isManual = d.articles[:0], 0, false
+	d.articles, d.main, d.h1, d.isManual = d.articles[:0], 0, 0, false
 	s := scanner{document: d}
 	n := d.tree.Nodes()
 	for i := 0; i < n; i++ {
@@ -185,6 +187,8 @@ func (s *scanner) element(i int, n *html.Node) bool {
 		s.flags[i] |= pre
 	case atom.Math:
 		s.math = max(s.math, end)
+	case atom.H1:
+		s.h1 = cmp.Or(s.h1, i)
 	case atom.Article:
 		s.flags[i] |= article
 	case atom.Main:
@@ -199,6 +203,10 @@ func (s *scanner) element(i int, n *html.Node) bool {
 	}
 	switch styleOf(n.DataAtom) {
 	case removed:
+		if isTeX(n) {
+			s.flags[i] |= inMath
+			return true
+		}
 		return i < s.math && n.DataAtom != atom.Annotation && n.DataAtom != atom.AnnotationXml
 	case boiler:
 		s.flags[i] |= candidate
@@ -229,11 +237,42 @@ func (s *scanner) inTable(i, end int, a atom.Atom) {
 func (s *scanner) endTables(i int) {
 	for last := len(s.tables) - 1; last >= 0 && s.tables[last].end <= i; last-- {
 		t := s.tables[last]
-		if t.inner || t.blocks && !t.heads {
+		if t.inner || t.blocks && !t.heads && !s.isGrid(t.node) {
 			s.flags[t.node] |= layout
 		}
 		s.tables = s.tables[:last]
 	}
+}
+
+// isGrid reports whether a table has several rows of equally many short cells: data, although the cells have paragraphs.
+func (d *document) isGrid(table int) bool {
+	rows, columns, cells := 0, 0, 0
+	for i := table + 1; i < d.tree.End(table); i++ {
+		switch d.tree.Node(i).DataAtom {
+		case atom.Tr:
+			if rows++; rows == 2 {
+				columns = cells
+			}
+			if rows > 2 && cells != columns {
+				return false
+			}
+			cells = 0
+		case atom.Td:
+			if cells++; d.sums[d.tree.End(i)].text-d.sums[i].text > maxGridCell {
+				return false
+			}
+			i = d.tree.End(i) - 1
+		}
+	}
+	return rows >= 2 && columns >= 2 && cells == columns
+}
+
+// maxGridCell is the weight of a cell up to which it is data rather than a part of the page.
+const maxGridCell = 120
+
+// isGutter reports whether a cell has the numbers of lines of code.
+func isGutter(class string) bool {
+	return strings.Contains(class, "gutter") || strings.Contains(class, "ln-numbers")
 }
 
 // attributes reads an element's attributes. It reports whether the element is displayed.
@@ -248,13 +287,16 @@ func (s *scanner) attributes(i int, n *html.Node) bool {
 			if a.Key == "id" && is&(asideName|commentName) != 0 && s.isSlug(n, a.Val) {
 				s.flags[i] |= slug
 			}
+			if a.Key == "id" {
+				is &^= partNames(n.DataAtom)
+			}
 			s.names[i] |= is
 			s.isManual = s.isManual || is&manualName != 0
 			if is&(asideName|layerName|commentName|metaName|reviewName|signatureName|contentsName) != 0 &&
 				!stays && i >= s.code {
 				s.flags[i] |= candidate
 			}
-			if is&numbersName != 0 && n.DataAtom != atom.Pre && n.DataAtom != atom.Code {
+			if is&numbersName != 0 && n.DataAtom != atom.Pre && n.DataAtom != atom.Code || n.DataAtom == atom.Td && isGutter(a.Val) {
 				if last := len(s.tables) - 1; last >= 0 {
 					s.tables[last].inner = true // a table of line numbers and code
 				}
@@ -273,8 +315,13 @@ func (s *scanner) attributes(i int, n *html.Node) bool {
 				s.flags[i] |= declaredDate
 			}
 		case "itemtype":
-			if _, name, _ := strings.Cut(a.Val, "schema.org/"); name != "" && typeOf(name)&productType != 0 {
-				s.flags[i] |= productItem
+			if _, name, _ := strings.Cut(a.Val, "schema.org/"); name != "" {
+				switch is := typeOf(name); {
+				case is&productType != 0:
+					s.flags[i] |= productItem
+				case is&articleType != 0 && n.DataAtom != atom.Body && n.DataAtom != atom.Html:
+					s.flags[i] |= article
+				}
 			}
 		case "role":
 			switch {
@@ -290,12 +337,24 @@ func (s *scanner) attributes(i int, n *html.Node) bool {
 				s.flags[i] |= candidate
 			}
 		case "hidden", "aria-hidden", "style":
-			if !s.shown && isHidden(a) && !isStreamed(n) && !stays {
+			if !s.shown && isHidden(a) && !isStreamed(n) && !stays && !hasMath(n) {
 				return false
 			}
 		}
 	}
 	return true
+}
+
+// partNames returns the names that mean nothing in the id of an element, because it is usually that of a part of the
+// text: datetime.date, http.cookies.
+func partNames(a atom.Atom) names {
+	switch a {
+	case atom.Dt, atom.Dd, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
+		return metaName | asideName | layerName | commentName
+	case atom.Li, atom.Section, atom.A:
+		return metaName
+	}
+	return 0
 }
 
 var asideRoles = wordSet(`
@@ -357,7 +416,10 @@ func isStreamed(n *html.Node) bool { return strings.HasPrefix(attr(n, "id"), "S:
 // isSelfLink reports whether a link is a heading's link to itself.
 func isSelfLink(a *html.Node) bool {
 	c := a.FirstChild
-	return c != nil && c == a.LastChild && (c.Data == "¶" || c.Data == "#" || c.Data == "§" || c.Data == "\uF0C1")
+	if c == nil || c != a.LastChild || len(c.Data) > 4 || !strings.Contains(attr(a, "href"), "#") {
+		return false
+	}
+	return c.Data == "¶" || c.Data == "#" || c.Data == "§" || c.Data == "\uF0C1"
 }
 
 // between returns the sums of the node at i and its descendants.
@@ -393,8 +455,20 @@ func (d *document) markAsides(k kind) {
 
 func (d *document) isAside(i int, all int32, k kind) bool {
 	node, is := d.tree.Node(i), d.names[i]
-	if end := d.tree.End(i); d.main > i && d.main < end {
+	end := d.tree.End(i)
+	if d.main > i && d.main < end {
 		return false
+	}
+	if k == documentation && d.main > 0 && d.main < i && i < d.tree.End(d.main) {
+		if d.h1 > i && d.h1 < end && is&commentName == 0 {
+			return false // the section of the module http.cookies
+		}
+		if node.DataAtom == atom.Section && is&(layerName|asideName|commentName) == layerName && attr(node, "role") == "" {
+			return false
+		}
+		if s := d.between(i); node.DataAtom == atom.Aside && is&(layerName|commentName) == 0 && 2*s.link < s.text {
+			return false // a footnote or a box in the text
+		}
 	}
 	if d.flags[i]&slug != 0 && !hasPosts(d, i) && (k == documentation || is&commentName == 0 && strings.Count(attr(node, "id"), "-") >= 3) {
 		return false

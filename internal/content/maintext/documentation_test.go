@@ -36,9 +36,9 @@ func TestSqueeze(t *testing.T) {
 	}
 }
 
-// manual returns a page like those of documentation generators: sections with prose, colored code, signatures
+// manualPage returns a page like those of documentation generators: sections with prose, colored code, signatures
 // and a table, 100 KB.
-func manual() []byte {
+func manualPage() []byte {
 	var b strings.Builder
 	b.WriteString(`<!DOCTYPE html><html lang="en"><head><title>module — Manual</title></head><body>
 <div class="related" role="navigation"><ul><li><a href="index.html">index</a> |</li></ul></div>
@@ -60,7 +60,7 @@ func manual() []byte {
 }
 
 func BenchmarkDocumentation(b *testing.B) {
-	body := manual()
+	body := manualPage()
 	for name, markdown := range map[string]*string{"text": nil, "markdown": new(string)} {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(body)))

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
@@ -19,17 +20,22 @@ type facts struct {
 	named     string // in elements with the name of a date
 	eastAsian string // in short texts with Chinese, Japanese or Korean signs
 	text      string // in texts that are little more than a date
+	titled    string // in title attributes
 	inProse   string // in time elements within prose
 	isNamed   bool   // named precedes time
 	local     []time.Time
 
-	linked              []string
-	marked, namedAuthor string
+	linked                       []string
+	marked, namedAuthor, profile string
+	spoken                       string // after words such as "Posted by"
+
+	begin, end int // nodes that may have a byline
 }
 
 // findFacts finds dates and authors in one pass.
 func (d *document) findFacts(now time.Time, monthFirst bool) facts {
 	f := facts{dateReader: dateReader{now, monthFirst}}
+	f.begin, f.end = d.opening()
 	end := 0 // of what is not searched
 	for i, is := range d.flags {
 		n := d.tree.Node(i)
@@ -39,7 +45,7 @@ func (d *document) findFacts(now time.Time, monthFirst bool) facts {
 		}
 		switch {
 		case i < end:
-		case is&gone != 0, is&aside != 0 && d.isElsewhere(i):
+		case is&gone != 0, is&aside != 0 && d.isElsewhere(i) && !f.isByline(d, i):
 			end = d.tree.End(i)
 		case n.Type == html.ElementNode:
 			if n.DataAtom != atom.Body && n.DataAtom != atom.Html {
@@ -48,6 +54,7 @@ func (d *document) findFacts(now time.Time, monthFirst bool) facts {
 			}
 		case n.Type == html.TextNode && is&pre == 0:
 			f.readText(n)
+			f.readByline(d, i, n)
 		}
 	}
 	return f
@@ -73,6 +80,11 @@ func (f *facts) readMeta(n *html.Node) {
 
 func (f *facts) dates(d *document, i int, n *html.Node) {
 	is := d.names[i]
+	if f.titled == "" && (n.DataAtom == atom.Span || n.DataAtom == atom.A) {
+		if title := attr(n, "title"); len(title) >= len(time.DateOnly) && beginsWithDigit(title) {
+			f.titled = firstDate(f.now, title)
+		}
+	}
 	isTime := n.DataAtom == atom.Time || n.DataAtom == atom.Abbr
 	if !isTime && is&(dateName|publishedName) == 0 {
 		return
@@ -83,6 +95,9 @@ func (f *facts) dates(d *document, i int, n *html.Node) {
 			f.local = append(f.local, t)
 		}
 		found := cmp.Or(f.read(at), f.read(d.shortTextOf(n)))
+		if found != "" && is&publishedName == 0 && isModified(n) {
+			return
+		}
 		if f.published == "" && (is&publishedName != 0 || has(n, "pubdate")) {
 			f.published = found
 		}
@@ -95,8 +110,8 @@ func (f *facts) dates(d *document, i int, n *html.Node) {
 			}
 		}
 	}
-	if f.named == "" && is&dateName != 0 {
-		f.named = cmp.Or(f.read(attr(n, "content")), f.read(d.shortTextOf(n)))
+	if f.named == "" && is&dateName != 0 && !isModified(n) {
+		f.named = cmp.Or(f.read(attr(n, "content")), f.read(withoutChange(d.shortTextOf(n))))
 		if f.named == "" && is&publishedName != 0 {
 			f.named = f.read(attr(n, "title"))
 		}
@@ -136,8 +151,10 @@ func (f *facts) readText(n *html.Node) {
 	if len(s) > maxShortText || !hasDigits(s, 4) || n.Parent.DataAtom == atom.Code {
 		return
 	}
-	if f.text == "" && len(s) <= maxLoneDate && !strings.Contains(s, "©") {
-		f.text = f.read(s)
+	if f.text == "" && utf8.RuneCountInString(s) <= maxLoneDate && !strings.Contains(s, "©") {
+		if f.text = f.read(s); f.text != "" && (isModified(n.Parent) || isModified(n)) {
+			f.text = ""
+		}
 	}
 	if f.eastAsian == "" && hasDigits(s, 6) && (strings.ContainsAny(s, "年년") || strings.Contains(s, ". ")) {
 		f.eastAsian = firstDay(signs, s, f.now)
@@ -148,7 +165,7 @@ func (f *facts) readText(n *html.Node) {
 // declare it, time elements, elements whose names indicate dates, and short texts. A date must have year, month and
 // day. An element whose name indicates a date goes before the time elements that follow it.
 func (h *head) date(f *facts, page string, now time.Time) string {
-	data, declared := f.read(h.dataPublished), f.read(h.published)
+	data, declared := f.read(h.dataPublished), cmp.Or(f.read(h.published), f.read(h.itemPublished))
 	shown := cmp.Or(f.published, f.time, f.named)
 	if f.isNamed {
 		shown = cmp.Or(f.published, f.named)
@@ -157,7 +174,7 @@ func (h *head) date(f *facts, page string, now time.Time) string {
 		data = declared // the page shows the other one
 	}
 	return f.inZone(cmp.Or(data, f.meta, firstDay(inPath, pathOf(page), now), shown, f.read(h.pagePublished), f.eastAsian,
-		f.text, f.inTitle(h.title), f.inProse))
+		f.text, f.titled, f.inTitle(h.title), f.inProse))
 }
 
 // inTitle reads a date at the beginning of a title.

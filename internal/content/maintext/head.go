@@ -15,7 +15,8 @@ import (
 type head struct {
 	title, ogTitle, dataTitle, dataText string
 	htmlLang, xmlLang, metaLang, locale string
-	published, dataPublished            string // as written
+	published, dataPublished            string // as written; published is in meta elements
+	itemPublished                       string // in microdata
 	pagePublished                       string // of the page, not of its article
 	authors, dataAuthors, h1, h2, h3    []string
 	ogType, generator                   string
@@ -52,6 +53,22 @@ func (d *document) readHead() (h head) {
 	return h
 }
 
+// restrict removes author and date of other texts: those of the entries of a list, or of the reviews of a product.
+// Documentation has the dates of its changes.
+func (h *head) restrict(t *Text, k kind, found *facts, page string, now time.Time) {
+	declared := facts{dateReader: found.dateReader, meta: found.meta, local: found.local}
+	switch k {
+	case listing, product:
+		t.Author = collapse(cmp.Or(strings.Join(h.dataAuthors, "; "), strings.Join(h.authors, "; ")), maxField)
+		h.itemPublished = ""
+	case documentation:
+		declared.published, declared.time = found.published, found.time
+	default:
+		return
+	}
+	t.Published = strings.Clone(h.date(&declared, page, now))
+}
+
 // facts sets the fields of a text but the main text.
 func (h *head) facts(t *Text, found *facts, page string, now time.Time) {
 	*t = Text{
@@ -64,8 +81,8 @@ func (h *head) facts(t *Text, found *facts, page string, now time.Time) {
 }
 
 func (h *head) read(d *document, n *html.Node, f flag) {
-	if f&declaredDate != 0 {
-		h.addDate(attr(n, "datetime") + attr(n, "content"))
+	if f&declaredDate != 0 && h.itemPublished == "" {
+		h.itemPublished = attr(n, "datetime") + attr(n, "content")
 	}
 	switch n.DataAtom {
 	case atom.Html:
@@ -120,7 +137,9 @@ func (h *head) readMeta(n *html.Node) {
 	case "article:published_time", "dc.date.issued", "dcterms.issued", "citation_publication_date":
 		h.addDate(content)
 	default:
-		h.authors = addAuthor(h.authors, content)
+		for name := range strings.SplitSeq(separateNames(content, joinedComma), "; ") {
+			h.authors = addAuthor(h.authors, name)
+		}
 	}
 }
 

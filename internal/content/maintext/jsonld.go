@@ -1,10 +1,11 @@
 package maintext
 
 import (
-	"encoding/json"
 	"strings"
 
 	"golang.org/x/net/html"
+
+	"kumo/internal/content/fields/jsonld"
 )
 
 // maxNesting is the maximum nesting of JSON-LD that is searched.
@@ -12,8 +13,8 @@ const maxNesting = 8
 
 // readData reads headline, date, authors and text from a JSON-LD script.
 func (h *head) readData(script *html.Node) {
-	var v any
-	if json.Unmarshal([]byte(script.FirstChild.Data), &v) == nil {
+	values, _ := jsonld.Read(script.FirstChild.Data) // those before an error are valid
+	for _, v := range values {
 		h.readValue(v, maxNesting)
 	}
 }

@@ -242,7 +242,7 @@ func (d *document) heaviestArticle() (best int, all int32) {
 var (
 	// manuals are generators of documentation.
 	manuals = []string{"sphinx", "docutils", "mkdocs", "doxygen", "docusaurus", "docbook", "javadoc", "mdbook",
-		"gitbook", "antora", "asciidoctor", "texinfo", "makeinfo", "pkgdown", "vuepress", "rustdoc", "yard",
+		"gitbook", "antora", "asciidoc", "texinfo", "makeinfo", "pkgdown", "vuepress", "rustdoc", "yard",
 		"dokuwiki"}
 	// wikis are programs for wikis; their pages have neither author nor date.
 	wikis = []string{"mediawiki", "xwiki", "wiki.js", "moinmoin", "twiki"}

@@ -116,6 +116,7 @@ func (d *document) read(t *Text, body []byte, page string, now time.Time, markdo
 	h.facts(t, &found, page, now)
 	c.dated = t.Author != "" && t.Published != ""
 	k = c.kindOf(k)
+	h.restrict(t, k, &found, page, now)
 	d.readText(t, &c, k, textOfData(h.dataText))
 	if t.Text != "" {
 		t.Kind = k.String()

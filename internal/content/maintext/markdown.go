@@ -39,8 +39,31 @@ var toMarkdown = sync.OnceValue(func() *converter.Converter {
 	c.Register.TextTransformer(func(_ converter.Context, text string) string { return escaped.Replace(text) },
 		converter.PriorityLate)
 	c.Register.RendererFor("blockquote", converter.TagTypeBlock, quote, converter.PriorityEarly)
+	for _, tag := range []string{"sub", "sup"} { // Markdown has only their tags
+		c.Register.RendererFor(tag, converter.TagTypeInline, enclose("<"+tag+">", "</"+tag+">"), converter.PriorityEarly)
+	}
+	c.Register.RendererFor("del", converter.TagTypeInline, enclose("~~", "~~"), converter.PriorityEarly)
+	c.Register.RendererFor(verbatim, converter.TagTypeInline, renderVerbatim, converter.PriorityEarly)
 	return c
 })
+
+// enclose returns a renderer that writes an element's content between two texts.
+func enclose(before, after string) converter.HandleRenderFunc {
+	return func(ctx converter.Context, w converter.Writer, n *html.Node) converter.RenderStatus {
+		_, _ = w.WriteString(before)
+		ctx.RenderChildNodes(ctx, w, n)
+		_, _ = w.WriteString(after)
+		return converter.RenderSuccess
+	}
+}
+
+// verbatim is the tag of elements whose attribute is Markdown.
+const verbatim = "kumo-verbatim"
+
+func renderVerbatim(_ converter.Context, w converter.Writer, n *html.Node) converter.RenderStatus {
+	_, _ = w.WriteString(n.Attr[0].Val)
+	return converter.RenderSuccess
+}
 
 // codeLine replaces the line ends in code until the output is complete.
 const codeLine = string(marker.MarkerCodeBlockNewline)
@@ -73,6 +96,7 @@ func (d *document) markdown(text string, r restorer) (markup string, whole bool)
 		c.copyTo(root, i, 0)
 	}
 	r.restore(root, context{})
+	removeRules(root)
 	return convert(root), !c.full
 }
 
@@ -132,7 +156,7 @@ func (r restorer) restore(n *html.Node, in context) (has content) {
 	for c := n.FirstChild; c != nil; {
 		next := c.NextSibling
 		inner := r.node(c, in)
-		if !inner.text && c.Type != html.TextNode && c.DataAtom != atom.Br && !isCell(c) {
+		if !inner.text && c.Type != html.TextNode && c.DataAtom != atom.Br && c.DataAtom != atom.Hr && !isCell(c) {
 			n.RemoveChild(c)
 		}
 		has.text, has.block = has.text || inner.text, has.block || inner.block
@@ -171,6 +195,12 @@ func (r restorer) node(n *html.Node, in context) content {
 			html.Attribute{Key: "alt", Val: printable(get(altAttr), false)})
 		return content{text: true, link: true}
 	}
+	if markup := get(formulaAttr) + get(taskAttr); markup != "" && !in.code {
+		// the library uses the text for white space around it
+		n.FirstChild.Data = "x" + markup[len(strings.TrimSpace(markup)):]
+		n.DataAtom, n.Data, n.Attr = 0, verbatim, []html.Attribute{{Key: "markup", Val: markup}}
+		return content{text: true}
+	}
 	if n.DataAtom == atom.Table && !isTable(n) {
 		toDivs(n)
 	}
@@ -181,10 +211,17 @@ func (r restorer) node(n *html.Node, in context) content {
 		n.Attr = spans(get("colspan"), get("rowspan"))
 	}
 	switch {
+	case n.DataAtom == atom.Pre && get("class") != "" && !in.code && !in.cell:
+		n.Attr = []html.Attribute{{Key: "class", Val: get("class")}}
 	case in.code:
-		if n.DataAtom == atom.Code && strings.HasPrefix(get("class"), "lang") {
-			n.Attr = []html.Attribute{{Key: "class", Val: printable(get("class"), false)}}
+		if n.DataAtom == atom.Pre {
+			rename(n, atom.Span)
 		}
+	case n.DataAtom == atom.Hr && (in.cell || in.emphasis):
+		rename(n, atom.Span)
+		return content{}
+	case (n.DataAtom == atom.Sub || n.DataAtom == atom.Sup) && has.block:
+		rename(n, atom.Span)
 	case block && in.cell: // a cell is a single line
 		n.InsertBefore(&html.Node{Type: html.TextNode, Data: " "}, n.FirstChild)
 		n.AppendChild(&html.Node{Type: html.TextNode, Data: " "})
@@ -221,6 +258,31 @@ func (r restorer) node(n *html.Node, in context) content {
 	has.lines = has.lines || n.DataAtom == atom.Br
 	has.block = has.block || block && n.DataAtom != atom.Br
 	return has
+}
+
+// removeRules removes thematic breaks at the beginning and the end, and all but one of several in a row.
+func removeRules(root *html.Node) {
+	var last *html.Node // break after which there is no content yet
+	var removed []*html.Node
+	begun := false
+	for n := range descendants(root) {
+		switch {
+		case n.DataAtom == atom.Hr:
+			if !begun || last != nil {
+				removed = append(removed, n)
+			} else {
+				last = n
+			}
+		case n.Type == html.TextNode && strings.TrimSpace(n.Data) != "", n.DataAtom == atom.Img, n.Data == verbatim:
+			begun, last = true, nil
+		}
+	}
+	if last != nil {
+		removed = append(removed, last)
+	}
+	for _, n := range removed {
+		n.Parent.RemoveChild(n)
+	}
 }
 
 // toDivs renames a table and its own rows and cells to div, without those of inner tables.

@@ -37,6 +37,35 @@ func TestMarkdown(t *testing.T) {
 		"rowspan":  {`<table><tr><th>A<th>B<tr><td rowspan=2>1<td>2<tr><td>3</table>`, "| 1 | 2 |\n|  | 3 |"},
 		"percent":  {`<p>see <a href="/50%-off">this offer</a> and the other words around it`, "(http://a.test/50%25-off)"},
 		"fence":    {"<pre>```\nx\n```</pre>", "````\n```\nx\n```\n````"},
+		"deleted":  {`<p>a <del>old</del> and <s>gone</s> b`, "a ~~old~~ and ~~gone~~ b"},
+		"indices":  {`<p>H<sub>2</sub>O x<sup>2</sup>`, "H<sub>2</sub>O x<sup>2</sup>"},
+		"tasks": {`<ul><li><input type=checkbox checked> Done<li><p><input type=checkbox> Open</p><li><label><input type=checkbox>Late</label><li>no <input type=checkbox> task</ul>`,
+			"- [x] Done\n- [ ] Open\n- [ ] Late\n- no task"},
+		"rules": {`<p>x<hr><hr><p>y`, "x\n\n* * *\n\ny"},
+		"figure": {`<figure><img src=i.png alt="The pier"><figcaption>Seen from the sea.</figcaption></figure>`,
+			"![The pier](http://a.test/dir/i.png)\n\nSeen from the sea."},
+		"lazy image": {`<p>x <img src="data:image/gif;base64,R0" data-src="i.png" alt=P> y`, "![P](http://a.test/dir/i.png)"},
+		"languages": {`<pre class="language-go"><code>a()</code></pre><div class="highlight-python notranslate"><div class=highlight><pre><span></span>b</pre></div></div><pre><code class="hljs rust">c</code></pre><div class="highlight highlight-source-shell"><pre>d</pre></div><div class="highlight-default"><pre>e</pre></div>`,
+			"```go\na()\n```\n\n```python\nb\n```\n\n```rust\nc\n```\n\n```shell\nd\n```\n\n```\ne\n```"},
+		"line numbers": {"<table class=highlighttable><tr><td class=linenos><div class=linenodiv><pre>1\n2</pre></div><td class=code><div class=highlight><pre>x = 1\ny = 2\n</pre></div></table>",
+			"```\nx = 1\ny = 2\n```"},
+		"gutter": {"<div class=language-ruby><pre><code><table><tr><td class=rouge-gutter><pre class=lineno>1\n2\n</pre><td class=rouge-code><pre>a = 1\nb = 2\n</pre></table></code></pre></div>",
+			"```ruby\na = 1\nb = 2\n```"},
+		"spans": {`<table><tr><th>Name<th colspan=2>Cost<tr><td rowspan=2>Pier<td>4<td>5<tr><td>6<td>7</table>`,
+			"| Name | Cost |  |\n|---|---|---|\n| Pier | 4 | 5 |\n|  | 6 | 7 |"},
+		"paragraphs in cells": {`<table><tr><th><p>Name</p><th><p>Cost</p><tr><td><p>Pier</p><p>two</p><td><p>4</p></table>`,
+			"| Name | Cost |\n|---|---|\n| Pier two | 4 |"},
+		"paragraphs in cells without headings": {`<table><tr><td><p>Pier</p><td><p>4</p><tr><td><p>Quay</p><td><p>5</p></table>`,
+			"| Pier | 4 |\n| Quay | 5 |"},
+		"KaTeX": {`<p>So <span class="katex"><span class="katex-mathml"><math><semantics><mrow><msup><mi>x</mi><mn>2</mn></msup></mrow><annotation encoding="application/x-tex">x^2 * y_1</annotation></semantics></math></span><span class="katex-html" aria-hidden="true">x2</span></span> is it.`,
+			"So $x^2 * y_1$ is it."},
+		"MathML": {`<p>So <math display=block><msup><mi>x</mi><mn>2</mn></msup><mo>+</mo><mfrac><mi>a</mi><msub><mi>b</mi><mn>1</mn></msub></mfrac><mo>=</mo><msqrt><mi>c</mi></msqrt></math> is it.`,
+			`So $$x^{2} + \frac{a}{b_{1}} = \sqrt{c}$$ is it.`},
+		"MathML with a picture": {`<p>So <span style="display: none"><math alttext="{\displaystyle E=mc^{2}}"><mi>E</mi></math></span><img aria-hidden=true src=x.svg> is it.`,
+			`So $E=mc^{2}$ is it.`},
+		"MathJax": {`<p>So <script type="math/tex">x^2</script> is it.`, "So $x^2$ is it."},
+		"references": {"<p><a href=' /a b?q=\"x\" '>one</a> <a href='/x\ny'>two</a> <a href='\\p\\q'>three</a> <a href='//h.test/z'>four</a> and with enough other words around them all",
+			"[one](http://a.test/a%20b?q=\"x\") [two](http://a.test/xy) [three](http://a.test/p/q) [four](http://h.test/z)"},
 		"table": {`<table><caption>Cap</caption><tr><th>A|B<th>C<tr><td>1<td><code>x|y</code><br>z<tr><td>3</table>`,
 			"Cap\n\n| A\\|B | C |\n|---|---|\n| 1 | x\\|y z |\n| 3 |  |"},
 		"nohead": {`<table><tr><td>1<td>2<tr><td>3<td>4</table>`, "|  |  |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |"},
@@ -49,6 +78,15 @@ func TestMarkdown(t *testing.T) {
 		if err != nil || !strings.Contains(got.Text, c.want) {
 			t.Errorf("%s: %v\n%s\nwant\n%s", name, err, got.Text, c.want)
 		}
+	}
+}
+
+// TestMarkdownOfBase tests that references are relative to the base that the page declares.
+func TestMarkdownOfBase(t *testing.T) {
+	got, err := ExtractMarkdown([]byte("<head><base href=/other/></head><p>"+long+" <a href=f.pdf>more</a>"),
+		"http://a.test/dir/x", "")
+	if want := "[more](http://a.test/other/f.pdf)"; err != nil || !strings.Contains(got.Text, want) {
+		t.Errorf("%v: %s, want %s", err, got.Text, want)
 	}
 }
 
@@ -80,6 +118,11 @@ func TestMarkdownOfHostilePages(t *testing.T) {
 		"inline":              strings.Repeat("<code><a href=x><b>", 10_000) + strings.Repeat("words ", 10_000),
 		"emphasis":            "<p>" + strings.Repeat("<b>x</b> ", 15_000),
 		"images":              "<p>" + strings.Repeat("<img src=x>", 15_000) + strings.Repeat("some words ", 100),
+		"formulas":            "<p>some words " + strings.Repeat("<math><msup><mi>x</mi>", 10_000),
+		"deleted":             "<p>" + strings.Repeat("<del>x</del> <sub>y</sub>", 15_000),
+		"tasks":               "<ul>" + strings.Repeat("<li><input type=checkbox>x", 15_000),
+		"checkboxes":          "<ul><li>" + strings.Repeat("<input type=checkbox> <b></b>", 15_000) + strings.Repeat("words ", 100),
+		"rules":               strings.Repeat("<p>some words<hr>", 15_000),
 		"ticks":               "<pre>" + strings.Repeat("`", 500_000),
 		"escapes":             "<p>" + strings.Repeat("*_[", 100_000),
 		"breaks":              "<p><a href=x>" + strings.Repeat("word<br>", 15_000),

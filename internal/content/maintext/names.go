@@ -33,7 +33,7 @@ var nameWords = func() map[string]names {
 		asideName: `nav navbar navigation menu sidebar footer banner breadcrumb breadcrumbs share sharing social related
 			ad ads advert advertisement advertising promo sponsor sponsored newsletter pager pagination skip skiplink
 			outbrain taboola recirc recirculation recommended recommendations rss subscribe signup sphinxsidebar catlinks
-			printfooter navbox editsection noprint infobox`,
+			printfooter navbox editsection noprint infobox navheader navfooter`,
 		layerName:   "cookie cookies consent gdpr popup modal",
 		commentName: "comment comments commentlist disqus replies respond",
 		authorName:  "author authors byline autor authorname auteur writer",
@@ -46,7 +46,7 @@ var nameWords = func() map[string]names {
 			timestamp`,
 		manualName: `documentwrapper sphinxsidebarwrapper docutils navheader navfooter memdoc memitem refnamediv
 			refsynopsisdiv refentry rustdoc docblock mdbook rst toctree mandoc readme confluence`,
-		numbersName:   "linenos linenodiv lineno linenumbers",
+		numbersName:   "linenos linenodiv lineno linenumbers lnt",
 		reviewName:    "review reviews reviewlist opinion opinions ratings",
 		signatureName: "signature",
 		contentsName:  "toc tableofcontents",

@@ -2,6 +2,8 @@ package parse
 
 import (
 	"bytes"
+	"regexp"
+	"strings"
 
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
@@ -194,7 +196,7 @@ func detect(body []byte) guess {
 	case len(body) == 0:
 		return guess{utf8Charset, howDefault, 0, body}
 	}
-	r := chardet.Detect(body)
+	r := chardet.DetectIn(body, declaredLang(body))
 	switch {
 	case r.Name != "" && r.Confidence >= minConfidence:
 		return guess{detected(r.Name), howDetected, r.Confidence, body}
@@ -203,6 +205,28 @@ func detect(body []byte) guess {
 	}
 	return guess{windows1252, howDefault, 0, body}
 }
+
+// declaredLang returns the language of the html element near the beginning, without region. English is "": pages in
+// other languages often have it from a template.
+func declaredLang(body []byte) string {
+	head := body[:min(len(body), prescanSize)]
+	at := indexFold(head, "<html")
+	if at < 0 {
+		return ""
+	}
+	tag, _, _ := bytes.Cut(head[at:], []byte(">"))
+	m := langAttr.FindSubmatch(tag)
+	if m == nil {
+		return ""
+	}
+	lang := strings.ToLower(string(m[1]))
+	if lang == "en" {
+		return ""
+	}
+	return lang
+}
+
+var langAttr = regexp.MustCompile(`(?i)\blang\s*=\s*["']?([a-z]{2})\b`)
 
 // detected returns the charset for a name that chardet returned. For an unsupported charset it returns a charset that
 // preserves ASCII.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/htmlindex"
 
 	"kumo/internal/base/page"
@@ -224,5 +225,24 @@ func TestFlawedUTF8(t *testing.T) {
 	pg := parseAs(t, "text/html; charset=utf-8", "<title>a\xE9b</title><a href='/\xE2\x82x\xE9'>")
 	if pg.Title != "a\uFFFDb" || links(pg) != "a /%EF%BF%BDx%EF%BF%BD" {
 		t.Errorf("got %q, %s", pg.Title, links(pg))
+	}
+}
+
+// The declared language decides between charsets of a short page, unless it is English, which templates declare.
+func TestCharsetOfDeclaredLanguage(t *testing.T) {
+	const text = "Mūsų mokykla šiandien dirba iki pietų"
+	coded, err := charmap.Windows1257.NewEncoder().String(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for attr, want := range map[string]string{` lang="lt-LT"`: "windows-1257", " class=x lang=lt": "windows-1257"} {
+		if got := DetectCharset([]byte("<!DOCTYPE html><html"+attr+"><p>"+coded), "").Name; got != want {
+			t.Errorf("%s: got %s, want %s", attr, got, want)
+		}
+	}
+	for _, html := range []string{`<html lang=en-US>`, `<html>`, `<p lang=lt>`, `<html lang="">`, "<html lang"} {
+		if got := declaredLang([]byte(html)); got != "" {
+			t.Errorf("%s: got %q", html, got)
+		}
 	}
 }

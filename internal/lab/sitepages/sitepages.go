@@ -30,6 +30,13 @@ type Page struct {
 	Optional                 string // text that may or may not be part of the main text
 	Comments                 string // below an article, product or manual; posts of a thread are main text
 	Lang                     string
+	Markup                   Markup // structure of the main text
+}
+
+// Markup has the parts of a main text that its Markdown should have.
+type Markup struct {
+	Links        []string // references, as in the page
+	Items, Cells []string // texts of items of lists, and of cells of tables
 }
 
 // Kinds are the kinds of pages.
@@ -89,6 +96,7 @@ func generate(name string, dice *rand.Rand, number int) Page {
 	marked := b.String()
 	p.Text, p.Optional, p.Comments = labelled(marked, beginMain), labelled(marked, beginOptional),
 		labelled(marked, beginComment)
+	p.Markup = markupOf(marked)
 	p.HTML = strings.Map(func(r rune) rune {
 		if r >= beginMain && r <= endMark {
 			return -1
@@ -96,6 +104,47 @@ func generate(name string, dice *rand.Rand, number int) Page {
 		return r
 	}, marked)
 	return p
+}
+
+// markupOf returns the structure of the marked main text.
+func markupOf(marked string) (m Markup) {
+	for {
+		_, after, found := strings.Cut(marked, string(beginMain))
+		if !found {
+			return m
+		}
+		part, rest, _ := strings.Cut(after, string(endMark))
+		marked = rest
+		var item, cell *string
+		z := html.NewTokenizer(strings.NewReader(part))
+		for z.Next() != html.ErrorToken {
+			t := z.Token()
+			switch isEnd := t.Type == html.EndTagToken; {
+			case t.Type == html.TextToken:
+				for _, into := range []*string{item, cell} {
+					if into != nil {
+						*into += t.Data
+					}
+				}
+			case t.DataAtom == atom.A && !isEnd:
+				for _, a := range t.Attr {
+					if a.Key == "href" {
+						m.Links = append(m.Links, a.Val)
+					}
+				}
+			case t.DataAtom == atom.Li && !isEnd:
+				m.Items = append(m.Items, "")
+				item = &m.Items[len(m.Items)-1]
+			case (t.DataAtom == atom.Td || t.DataAtom == atom.Th) && !isEnd:
+				m.Cells = append(m.Cells, "")
+				cell = &m.Cells[len(m.Cells)-1]
+			case t.DataAtom == atom.Li:
+				item = nil
+			case t.DataAtom == atom.Td, t.DataAtom == atom.Th:
+				cell = nil
+			}
+		}
+	}
 }
 
 // labelled returns the text between a mark and the next end mark, without tags.

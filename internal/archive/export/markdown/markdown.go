@@ -1,7 +1,7 @@
 // Package markdown exports the main text of each HTML page as a Markdown file, for reading or for training models. The
 // file names are HOST/PATH.md (package names).
 //
-// A file starts with YAML front matter between lines of ---: url, title, date (of publication), language, author and
+// A file starts with YAML front matter between lines of ---: url, title, date (of publication), language, author, kind and
 // fetched. Fields that the page does not provide are omitted. The headline and the main text follow. Menus,
 // advertisements and footers are omitted, as are pages without a main text.
 package markdown
@@ -106,7 +106,7 @@ func renderFile(r *row.Row, t *maintext.Text) []byte {
 	b.WriteString("---\n")
 	for _, f := range [][2]string{
 		{"url", r.URL}, {"title", cmp.Or(r.Title, t.Title)}, {"date", t.Published}, {"language", t.Language()},
-		{"author", t.Author}, {"fetched", r.Time.Format(time.RFC3339)},
+		{"author", t.Author}, {"kind", t.Kind}, {"fetched", r.Time.Format(time.RFC3339)},
 	} {
 		if f[1] != "" {
 			b.WriteString(f[0] + ": " + quoted(f[1]) + "\n")

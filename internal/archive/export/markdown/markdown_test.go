@@ -49,6 +49,7 @@ url: "http://a.test/"
 title: "T \"x\" \\"
 language: "en"
 author: "A: B"
+kind: "other"
 fetched: "2026-03-01T10:00:00Z"
 ---
 

@@ -2,7 +2,8 @@
 //
 //	pages.parquet  a row per URL, with the columns of package row
 //	links.parquet  a row per link of these URLs: from, to, kind, rel, nofollow, text
-//	texts.parquet  a row per HTML page with a main text: url, lang, title, headline, author, published, text
+//	texts.parquet  a row per HTML page with a main text: url, lang, title, headline, author, published, kind,
+//	text, comments
 //
 // Values that do not apply are null. Rows are in URL order, and links are in the order of their page. A row group has
 // 50,000 rows, or fewer if the rows are long. One row group per table is in memory, whatever the size of the crawl.
@@ -80,7 +81,9 @@ type Text struct {
 	Headline  string `parquet:"headline,optional"`
 	Author    string `parquet:"author,optional"`
 	Published string `parquet:"published,optional"`
+	Kind      string `parquet:"kind,optional,dict"`
 	Text      string `parquet:"text"`
+	Comments  string `parquet:"comments,optional"`
 }
 
 // Limits of a row group: rows, and bytes of text in them.
@@ -200,7 +203,7 @@ func (e *Exporter) Prepare() export.PrepareFunc {
 		}
 		if t != nil {
 			made.texts = []Text{{url, valid(t.Lang), valid(t.Title), valid(t.Headline), valid(t.Author), valid(t.Published),
-				valid(t.Text)}}
+				valid(t.Kind), valid(t.Text), valid(t.Comments)}}
 		}
 		return made, nil
 	}
@@ -254,7 +257,7 @@ func (e *Exporter) Write(_ context.Context, p *export.Page) error {
 		}
 	}
 	for i := range r.texts {
-		if err := e.texts.write(r.texts[i:i+1], len(r.texts[i].Text)); err != nil {
+		if err := e.texts.write(r.texts[i:i+1], len(r.texts[i].Text)+len(r.texts[i].Comments)); err != nil {
 			return err
 		}
 	}

@@ -90,11 +90,17 @@ const (
 )
 
 func TestTextsOfTheCrawlGiveTheSameTables(t *testing.T) {
-	body := "<title>T</title><h1>H</h1><p>" + prose
+	body := "<title>T</title><h1>H</h1><p>" + prose + "</p><div class=comments><div class=comment><p>It is good.</p></div>" +
+		"<div class=comment><p>It is bad.</p></div></div>"
 	c := exporttest.Crawl(t, exporttest.Visit{URL: "http://a.test/", Header: utf8, Body: body, Text: prose})
 	c.Put("text.jsonl", `{"url":"http://a.test/","time":"2026-03-01T10:00:00.000Z","lang":"en","title":"T",`+
-		`"headline":"H","author":"","published":"","text":"`+prose+`"}`+"\n")
+		`"headline":"H","author":"","published":"","kind":"other","text":"`+prose+`",`+
+		`"comments":"It is good.\nIt is bad."}`+"\n")
 	made, reused := tables(t, c.Dir, nil), tables(t, c.Dir, vfs.OS)
+	if all := rows[parquet.Text](t, made["texts.parquet"]); len(all) != 1 || all[0].Kind != "other" ||
+		all[0].Comments != "It is good.\nIt is bad." {
+		t.Errorf("%+v", all)
+	}
 	if !maps.Equal(made, reused) || len(rows[parquet.Text](t, made["texts.parquet"])) != 1 {
 		t.Errorf("%+v\nwith text.jsonl: %+v", rows[parquet.Text](t, made["texts.parquet"]),
 			rows[parquet.Text](t, reused["texts.parquet"]))

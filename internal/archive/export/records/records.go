@@ -102,7 +102,8 @@ func (e *Exporter) Prepare() export.PrepareFunc {
 			return nil, err
 		}
 		if t != nil {
-			made.rec.Headline, made.rec.Author, made.rec.Published, made.rec.Text = t.Headline, t.Author, t.Published, t.Text
+			made.rec.Headline, made.rec.Author, made.rec.Published = t.Headline, t.Author, t.Published
+			made.rec.Kind, made.rec.Text, made.rec.Comments = t.Kind, t.Text, t.Comments
 		}
 		return made, nil
 	}

@@ -54,7 +54,7 @@ func TestRecordsHaveTextsAndFields(t *testing.T) {
 		t.Fatal(err, r)
 	}
 	a, b := m.Records()["http://a.test/a"], m.Records()["http://a.test/b"]
-	if a.Title != "T" || a.Links != 1 || len(a.Text) < 100 || len(a.Fields) != 2 || a.Fields[0].Rule != "one" ||
+	if a.Title != "T" || a.Links != 1 || len(a.Text) < 100 || a.Kind != "other" || len(a.Fields) != 2 || a.Fields[0].Rule != "one" ||
 		a.Fields[1].Rule != "two" ||
 		string(a.Fields[0].Values) != `{"n":1}` {
 		t.Errorf("%+v", a)

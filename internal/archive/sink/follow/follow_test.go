@@ -71,7 +71,7 @@ func rec(n int) *page.Record {
 	r.Response, r.Text, r.Fields = &res, nil, nil
 	switch n % 5 {
 	case 0, 1:
-		r.Text = &page.MainText{Text: fmt.Sprintf("text of %d", n), Headline: "H"}
+		r.Text = &page.MainText{Text: fmt.Sprintf("text of %d", n), Headline: "H", Kind: "article", Comments: "good"}
 	case 2:
 		r.Fields = []page.Fields{{Rule: "a", Values: []byte(fmt.Sprintf(`{"n":%d}`, n))}, {Rule: "b", Values: []byte(`{}`)}}
 	case 3:

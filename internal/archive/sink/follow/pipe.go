@@ -70,7 +70,8 @@ func recordOf(rec *page.Record) sink.Record {
 		r.ServerIP = addr.String()
 	}
 	if t := rec.Text; t != nil {
-		r.Headline, r.Author, r.Published, r.Text = t.Headline, t.Author, t.Published, t.Text
+		r.Headline, r.Author, r.Published = t.Headline, t.Author, t.Published
+		r.Kind, r.Text, r.Comments = t.Kind, t.Text, t.Comments
 	}
 	for _, f := range rec.Fields {
 		r.Fields = append(r.Fields, sink.Fields{Rule: f.Rule, Values: f.Values})

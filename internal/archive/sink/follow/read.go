@@ -163,11 +163,12 @@ func (r *reader) record(line []byte) (rec sink.Record, is bool, err error) {
 		rec.Rules = r.rules(l.URL)
 	}
 	for _, at := range r.ahead[texts].lines[visit] {
-		var t struct{ Headline, Author, Published, Text string }
+		var t struct{ Headline, Author, Published, Kind, Text, Comments string }
 		if err := r.line(texts, at, &t); err != nil {
 			return rec, false, err
 		}
-		rec.Headline, rec.Author, rec.Published, rec.Text = t.Headline, t.Author, t.Published, t.Text
+		rec.Headline, rec.Author, rec.Published = t.Headline, t.Author, t.Published
+		rec.Kind, rec.Text, rec.Comments = t.Kind, t.Text, t.Comments
 	}
 	for _, at := range r.ahead[fields].lines[visit] {
 		var f struct {

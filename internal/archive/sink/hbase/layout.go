@@ -108,7 +108,7 @@ func (l *layout) appendRow(b []byte, r *sink.Record) []byte {
 		{l.page, "canonical", r.Canonical}, {l.page, "server_ip", r.ServerIP},
 		{l.text, "lang", r.Lang}, {l.text, "title", r.Title}, {l.text, "h1", r.H1}, {l.text, "description", r.Description},
 		{l.text, "headline", r.Headline}, {l.text, "author", r.Author}, {l.text, "published", r.Published},
-		{l.text, "text", r.Text},
+		{l.text, "kind", r.Kind}, {l.text, "text", r.Text}, {l.text, "comments", r.Comments},
 		{l.meta, "fields", string(fields)}, {l.meta, "cut", strconv.FormatBool(r.Cut)},
 	} {
 		cell(c.family, c.column, c.value)

@@ -38,18 +38,21 @@ type Sink struct {
 	at    string // URL for messages
 	table pgx.Identifier
 	conn  *pgx.Conn // nil: not connected
-	width int       // number of columns that the table has: all, or all but the last, which older tables lack
+	width int       // number of columns that the table has; older tables lack some of the last
 }
 
-// columns are the columns in the order in which they are copied. An existing table may lack the last one.
+// columns are the columns in the order in which they are copied. An existing table may lack those from firstAdded on.
 var columns = []struct{ name, kind string }{
 	{"id", "text PRIMARY KEY"}, {"url", "text NOT NULL"}, {"status", "integer NOT NULL"}, {"time", "timestamptz NOT NULL"},
 	{"type", "text"}, {"charset", "text"}, {"lang", "text"}, {"title", "text"}, {"h1", "text"}, {"description", "text"},
 	{"canonical", "text"}, {"bytes", "bigint NOT NULL"}, {"digest", "text"}, {"links", "integer NOT NULL"},
 	{"truncated", "text"}, {"host", "text NOT NULL"}, {"depth", "integer"}, {"noindex", "boolean NOT NULL"},
 	{"headline", "text"}, {"author", "text"}, {"published", "text"}, {"text", "text"}, {"fields", "jsonb"},
-	{"cut", "boolean NOT NULL"}, {"server_ip", "text"},
+	{"cut", "boolean NOT NULL"}, {"server_ip", "text"}, {"kind", "text"}, {"comments", "text"},
 }
+
+// firstAdded is the first of the columns that older tables lack.
+const firstAdded = 24
 
 const (
 	connectTimeout = 10 * time.Second
@@ -130,14 +133,17 @@ func (s *Sink) create(ctx context.Context, c *pgx.Conn) error {
 			return s.explain("create the table in", err)
 		}
 	} else {
-		var has bool
-		err := c.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_attribute WHERE attrelid = to_regclass($1) AND attname = $2 "+
-			"AND NOT attisdropped)", s.table.Sanitize(), columns[len(columns)-1].name).Scan(&has)
+		rows, err := c.Query(ctx, "SELECT attname::text FROM pg_attribute WHERE attrelid = to_regclass($1) AND attnum > 0 "+
+			"AND NOT attisdropped", s.table.Sanitize())
 		if err != nil {
-			return s.explain("look into", err)
+			return s.explain("inspect", err)
 		}
-		if !has {
-			s.width--
+		names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			return s.explain("inspect", err)
+		}
+		for s.width = firstAdded; s.width < len(columns) && slices.Contains(names, columns[s.width].name); {
+			s.width++
 		}
 	}
 	// An empty batch checks the columns, the key and the permissions.
@@ -207,7 +213,7 @@ func values(r *sink.Record) []any {
 	return []any{r.ID(), r.URL, int32(r.Status), r.Time, text(r.Type), text(r.Charset), text(r.Lang), text(r.Title),
 		text(r.H1), text(r.Description), text(r.Canonical), r.Bytes, text(r.Digest), int32(r.Links), text(r.Truncated),
 		r.Host, depth, r.NoIndex, text(r.Headline), text(r.Author), text(r.Published), text(r.Text), fields, r.Cut,
-		text(r.ServerIP)}
+		text(r.ServerIP), text(r.Kind), text(r.Comments)}
 }
 
 // Flush implements sink.Sink: rows are visible at once.

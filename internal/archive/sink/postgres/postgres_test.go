@@ -79,6 +79,32 @@ func TestRows(t *testing.T) {
 	}
 }
 
+// A table that an earlier version made is used without the columns that it lacks.
+func TestOlderTable(t *testing.T) {
+	at := sinktest.Server(t, "KUMO_TEST_POSTGRES")
+	query(t, at, `DROP TABLE IF EXISTS older`)
+	for lacking := range len(columns) - firstAdded + 1 {
+		s, err := open(t.Context(), at+"?table=older")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Put(t.Context(), []sink.Record{sinktest.Record(lacking)}); err != nil {
+			t.Errorf("without %d columns: %v", lacking, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		query(t, at, "ALTER TABLE older DROP COLUMN "+columns[len(columns)-1-lacking].name)
+	}
+	if got := query(t, at, "SELECT count(*)::text FROM older"); got != fmt.Sprint(len(columns)-firstAdded+1) {
+		t.Errorf("%s rows", got)
+	}
+	if s, err := open(t.Context(), at+"?table=older"); err == nil { // it lacks a column that all versions have
+		_ = s.Close()
+		t.Error("a table without the column cut is used")
+	}
+}
+
 func TestErrors(t *testing.T) {
 	at := sinktest.Server(t, "KUMO_TEST_POSTGRES")
 	u, _ := url.Parse(at)

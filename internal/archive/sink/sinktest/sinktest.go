@@ -57,7 +57,7 @@ func Record(i int) sink.Record {
 		Time: day.Add(time.Duration(i) * time.Second), Type: "text/html", Charset: "utf-8", Lang: "de",
 		Title: "Straße “Nr. 1”",
 		Bytes: 4000, Digest: "sha1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", Links: 3, Depth: i%4 - 1,
-		Text:   "Ein Text.\nUnd noch einer.",
+		Kind: "article", Text: "Ein Text.\nUnd noch einer.", Comments: "Gut.",
 		Fields: []sink.Fields{{Rule: "offer", Values: json.RawMessage(`{"price":12.5,"tags":["a","b"]}`)}}}
 }
 

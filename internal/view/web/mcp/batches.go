@@ -135,7 +135,7 @@ type readRecordIn struct {
 	ofDay
 	part
 	URL string `json:"url" jsonschema:"the page's URL"`
-	As  string `json:"as,omitempty" jsonschema:"markdown (default); text; xml: the record; or headers: the answer's header fields"`
+	As  string `json:"as,omitempty" jsonschema:"markdown (default); text; comments; xml: the record; or headers: the answer's header fields"`
 }
 
 func (s *server) readRecord(ctx context.Context, in readRecordIn) (*mcp.CallToolResult, error) {

@@ -291,7 +291,7 @@ func withCursor(x map[string]any, err error) (map[string]any, error) {
 type readIn struct {
 	ofURL
 	part
-	As string `json:"as,omitempty" jsonschema:"markdown (default); text; or headers: the header fields of the answer"`
+	As string `json:"as,omitempty" jsonschema:"markdown (default); text; comments; or headers: the header fields of the answer"`
 }
 
 // A part selects a part of a text.

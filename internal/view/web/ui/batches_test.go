@@ -95,7 +95,7 @@ func TestBatches(t *testing.T) {
 			"?words=LIBRARY+town", "?words=nowhere", "?words=library&limit=1&cursor=2098-01-01/crawler_en",
 			"?words=library&cursor=2026-11-21/crawler_en/7", "?words=a&cursor=x", "?words=" + strings.Repeat("a+", 20),
 			"?words=library&day=2026-11&collection=en", "?words=x&day=2026-1", "?words=library&collection=none",
-			"?words=Zug&of=other", "?as=text&url=" + page, "?as=xml&url=" + url.QueryEscape(site+"/de"),
+			"?words=Zug&of=other", "?as=comments&url=" + page, "?as=text&url=" + page, "?as=xml&url=" + url.QueryEscape(site+"/de"),
 			"?as=markdown&bytes=20&offset=7&url=" + page, "?as=headers&url=" + url.QueryEscape(site+"/gone"),
 			"?as=markdown&url=" + url.QueryEscape(site+"/gone"), "?as=html&url=" + page, "?bytes=0&url=" + page,
 			"?offset=99999&url=" + page,

@@ -244,7 +244,7 @@ func (f *foundURL) render(ctx context.Context, c *inspect.Collection, as string)
 		x.Text = strings.TrimSuffix(string(f.page.Line), "\n")
 	case as == "text":
 		x.Text, x.Main = f.page.Record.Content, true
-	case as == "markdown":
+	case as == "markdown", as == "comments":
 		var err error
 		if d, err = f.storedDocument(ctx, c); err != nil {
 			return nil, damageProblem(err)
@@ -256,7 +256,7 @@ func (f *foundURL) render(ctx context.Context, c *inspect.Collection, as string)
 	if f.page != nil {
 		x.Headline, x.Lang, x.Fetched = f.page.Record.Headline, f.page.Record.Language, f.page.Record.Fetched
 	}
-	if as == "text" || as == "xml" || d == nil || as == "markdown" && f.page == nil {
+	if as == "text" || as == "xml" || d == nil || as != "headers" && f.page == nil {
 		return x, nil
 	}
 	var resp page.Response

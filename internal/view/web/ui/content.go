@@ -18,7 +18,7 @@ import (
 // Endpoints that read pages: by words, and by URL.
 
 // formats are the formats of a page.
-var formats = []string{"markdown", "text", "headers"}
+var formats = []string{"markdown", "text", "comments", "headers"}
 
 // A pagePart is a page, or a part of it.
 type pagePart struct {
@@ -30,6 +30,7 @@ type pagePart struct {
 	Author    string `json:"author,omitempty"`
 	Published string `json:"published,omitempty"`
 	Lang      string `json:"lang,omitempty"`
+	Kind      string `json:"kind,omitempty"` // of page: article, forum, product, …
 	As        string `json:"as"`
 	// the text is the main text of an HTML page, without menus and other boilerplate
 	Main      bool   `json:"main"`
@@ -242,7 +243,7 @@ func partOf(resp *page.Response, as string) (*pagePart, error) {
 	read := lookup.MarkdownOf
 	switch as {
 	case "markdown":
-	case "text":
+	case "text", "comments":
 		read = lookup.TextOf
 	case "headers":
 		var b strings.Builder
@@ -259,6 +260,10 @@ func partOf(resp *page.Response, as string) (*pagePart, error) {
 		return nil, err
 	}
 	p.Title, p.Headline, p.Author, p.Published, p.Lang = t.Title, t.Headline, t.Author, t.Published, t.Lang
+	p.Kind = t.Kind
+	if as == "comments" {
+		t.Text = t.Comments
+	}
 	p.Main, p.Truncated, p.Text = t.Main, t.Truncated || resp.Truncated != "", t.Text
 	return p, nil
 }
