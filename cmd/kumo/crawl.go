@@ -21,7 +21,6 @@ import (
 	"golang.org/x/term"
 
 	"kumo/internal/app/folder"
-	"kumo/internal/app/job"
 	"kumo/internal/app/session"
 	"kumo/internal/app/setting"
 	"kumo/internal/app/wire"
@@ -588,7 +587,7 @@ func (o *options) explain(w io.Writer) error {
 	if saved, err := folder.ReadSettings(o.Job.Dir); err == nil && saved != nil && !o.Job.Fresh {
 		what = "This would resume the crawl"
 	} else if !o.Job.HasSeeds() {
-		return job.NoSeedsError(o.Job.Dir)
+		return o.Job.NoSeedsError()
 	}
 	o.warn(w)
 	fmt.Fprintf(w, "%s, %q, in %s, as\n  %s\n", what, o.Job.Name, o.Job.Dir, o.Job.UserAgent())

@@ -20,6 +20,10 @@ const linksCommandLong = `List links in the crawl in FOLDER.
 
   --broken     links that lead to an error, to nothing, or round in circles, by target URL: each
                with status, redirect targets, the pages that contain it, and its text
+  --redirects  redirect chains, by their first URL: how many links lead there, the status of each
+               step, and the end: its status, an error, or loop
+  --orphans    URLs in sitemaps that no page of the crawl links to, with their sitemap, whether
+               they were fetched or not; entries of feeds, canonical URLs and hreflang are no links
   --to URL     links that lead to URL, also by redirects
   --from URL   links of a page, in order, each with the state of its target
 
@@ -37,28 +41,36 @@ and reused for seven days. So an interrupted check resumes when the command is r
 
 JSON Lines (--jsonl) and CSV (--csv) have: url, status (0: no answer), error (dns, timeout, loop,
 ...; for excluded URLs the rule), redirects (the last is the final target), from, kind (a, img,
-redirect, ...), text.`
+redirect, ...), text. With --redirects: url, links, redirects (their number), end, status, error,
+broken, steps. With --orphans: url, status, error, redirects, sitemap.
+
+Memory is bounded: some hundred bytes for each URL that failed or redirects, up to 4 million. Links
+are sorted on disk, in --temp.`
 
 type linksOptions struct {
-	to, from           string
-	broken, csv, jsonl bool
-	external, quiet    bool
-	most               int
-	temp               string
-	found              int64
+	to, from                   string
+	broken, redirects, orphans bool
+	csv, jsonl                 bool
+	external, quiet            bool
+	most                       int
+	temp                       string
+	found                      int64
 }
 
 func linksCommand() *cobra.Command {
 	o := &linksOptions{}
-	cmd := &cobra.Command{Use: "links --broken|--to URL|--from URL FOLDER...",
-		Short: "List links between pages, and broken links",
+	cmd := &cobra.Command{Use: "links --broken|--redirects|--orphans|--to URL|--from URL FOLDER...",
+		Short: "List links between pages, broken links, redirects and orphans",
 		Long:  linksCommandLong,
-		Example: "  kumo links --broken crawls/example.com\n  kumo links --to https://example.com/gone crawls/example.com\n" +
+		Example: "  kumo links --broken crawls/example.com\n  kumo links --redirects crawls/example.com\n" +
+			"  kumo links --to https://example.com/gone crawls/example.com\n" +
 			"  kumo links --broken --check-external --csv crawls/example.com > broken.csv",
 		Args: someFolders,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) }}
 	f := cmd.Flags()
 	f.BoolVar(&o.broken, "broken", false, "links that lead to an error, to nothing or round in circles")
+	f.BoolVar(&o.redirects, "redirects", false, "redirect chains with the status of each step and their end")
+	f.BoolVar(&o.orphans, "orphans", false, "URLs in sitemaps that no page links to")
 	f.StringVar(&o.to, "to", "", "links that lead to `URL`")
 	f.StringVar(&o.from, "from", "", "links of the page `URL`")
 	f.BoolVar(&o.csv, "csv", false, "print CSV for spreadsheets")
@@ -74,14 +86,14 @@ func linksCommand() *cobra.Command {
 
 func (o *linksOptions) run(cmd *cobra.Command, dirs []string) (err error) {
 	asked := 0
-	for _, is := range []bool{o.broken, o.to != "", o.from != ""} {
+	for _, is := range []bool{o.broken, o.redirects, o.orphans, o.to != "", o.from != ""} {
 		if is {
 			asked++
 		}
 	}
 	switch {
 	case asked != 1:
-		return usagef("give one of --broken, --to URL and --from URL")
+		return usagef("give one of --broken, --redirects, --orphans, --to URL and --from URL")
 	case o.csv && o.jsonl:
 		return usagef("--csv or --jsonl: give only one of them")
 	}
@@ -168,34 +180,61 @@ func (o *linksOptions) check(cmd *cobra.Command, f *links.Finder, j *job.Job) er
 }
 
 func (o *linksOptions) answer(cmd *cobra.Command, f *links.Finder, clear func()) error {
-	out := text.NewLinkPrinter(cmd.OutOrStdout(), o.format())
-	tell := func(l *links.Link) error {
-		clear()
-		o.found++
-		return out.Print(l)
-	}
+	w, as, ctx := cmd.OutOrStdout(), o.format(), cmd.Context()
 	var err error
-	switch ctx := cmd.Context(); {
+	switch {
 	case o.broken:
-		err = f.Broken(ctx, tell)
+		err = printAll(o, text.NewLinkPrinter(w, as), clear, func(tell func(*links.Link) error) error {
+			return f.Broken(ctx, tell)
+		})
+	case o.redirects:
+		err = printAll(o, text.NewChainPrinter(w, as), clear, func(tell func(*links.Chain) error) error {
+			return f.Redirects(ctx, tell)
+		})
+	case o.orphans:
+		err = printAll(o, text.NewOrphanPrinter(w, as), clear, func(tell func(*links.Orphan) error) error {
+			return f.Orphans(ctx, tell)
+		})
 	case o.to != "":
-		err = f.To(ctx, o.to, tell)
+		err = printAll(o, text.NewLinkPrinter(w, as), clear, func(tell func(*links.Link) error) error {
+			return f.To(ctx, o.to, tell)
+		})
 	default:
-		err = f.From(ctx, o.from, tell)
+		err = printAll(o, text.NewLinkPrinter(w, as), clear, func(tell func(*links.Link) error) error {
+			return f.From(ctx, o.from, tell)
+		})
 	}
-	clear()
-	if err = errors.Join(err, out.End()); err != nil || o.found > 0 {
+	if err != nil || o.found > 0 {
 		return err
 	}
-	switch w := cmd.ErrOrStderr(); {
-	case o.broken:
-		fmt.Fprintln(w, "kumo: no link is broken")
-	case o.to != "":
-		fmt.Fprintf(w, "kumo: no page links to %s\n", o.to)
-	default:
-		fmt.Fprintf(w, "kumo: the crawl's records have no page %s with links", o.from)
-	}
+	fmt.Fprintln(cmd.ErrOrStderr(), "kumo:", o.nothing())
 	return nil
+}
+
+// printAll prints what list returns, and counts it.
+func printAll[T any](o *linksOptions, out text.Printer[T], clear func(), list func(func(*T) error) error) error {
+	err := list(func(v *T) error {
+		clear()
+		o.found++
+		return out.Print(v)
+	})
+	clear()
+	return errors.Join(err, out.End())
+}
+
+// nothing returns the message for an empty list.
+func (o *linksOptions) nothing() string {
+	switch {
+	case o.broken:
+		return "no link is broken"
+	case o.redirects:
+		return "no URL redirects"
+	case o.orphans:
+		return "no orphans: a page links to each URL of the sitemaps, or the crawl has no sitemap"
+	case o.to != "":
+		return "no page links to " + o.to
+	}
+	return "the crawl's records have no page " + o.from + " with links"
 }
 
 func (o *linksOptions) format() text.LinkFormat {

@@ -139,10 +139,7 @@ func (o *options) findFolder() error {
 	}
 	if dir == "" {
 		if o.Job.Name == "" {
-			if o.InputFile != "" {
-				return usagef("--input-file %s: there is no URL in it: write one on each line", o.InputFile)
-			}
-			return job.ErrNoSeeds
+			return o.Job.NoSeedsError()
 		}
 		dir = folder.DefaultDir(o.Job.Name)
 	}

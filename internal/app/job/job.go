@@ -254,10 +254,26 @@ func (j *Job) HasSeeds() bool { return len(j.Seeds) > 0 || j.File != nil && j.Fi
 // ErrNoSeeds means that a new crawl has no seeds.
 var ErrNoSeeds = errors.New("no seed URL: name one, or a file of them with --input-file")
 
-// NoSeedsError returns ErrNoSeeds for a folder that has no crawl to resume.
-func NoSeedsError(dir string) error {
-	return fmt.Errorf("there is no crawl in %s, and %w", dir, ErrNoSeeds)
+// NoSeedsError returns an error that is ErrNoSeeds for a job that has no crawl to resume.
+func (j *Job) NoSeedsError() error {
+	switch {
+	case j.File != nil:
+		return emptyFileError(j.File.Title())
+	case j.Dir == "" || j.Fresh:
+		return ErrNoSeeds
+	}
+	return fmt.Errorf("there is no crawl in %s, and %w", j.Dir, ErrNoSeeds)
 }
+
+// An emptyFileError has the title of a file of seeds that has none.
+type emptyFileError string
+
+func (e emptyFileError) Error() string {
+	return "--input-file " + string(e) + ": there is no URL in it: write one on each line"
+}
+
+// Is lets errors.Is find ErrNoSeeds.
+func (e emptyFileError) Is(target error) bool { return target == ErrNoSeeds }
 
 // BlockKey is the setting with the block rules.
 const BlockKey = "block"

@@ -3,11 +3,14 @@ package session
 import (
 	"cmp"
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"kumo/internal/app/folder"
 	"kumo/internal/app/inspect"
 	"kumo/internal/base/stats"
+	"kumo/internal/engine/crawl"
 	"kumo/internal/state/stall"
 )
 
@@ -18,8 +21,16 @@ type run struct {
 }
 
 // Status returns the state of the crawl. If it is not running, that is the report of its last run, unless it is
-// outdated.
+// outdated. A crawl without a guard against traps has admitted the URLs that earlier runs excluded as traps.
 func (s source) Status(context.Context) (*inspect.Status, error) {
+	x, err := s.status()
+	if err == nil && s.session.Job.Crawl.NoTraps {
+		maps.DeleteFunc(x.Skipped, func(rule string, _ int64) bool { return slices.Contains(crawl.TrapRules, rule) })
+	}
+	return x, err
+}
+
+func (s source) status() (*inspect.Status, error) {
 	c := s.session
 	counts := c.Frontier.Counts()
 	x := &inspect.Status{State: inspect.Running, Time: c.Job.Now(), Active: counts.Active, Idle: counts.Waiting,

@@ -61,7 +61,7 @@ func open(ctx context.Context, j *job.Job, disk vfs.FS) (*session.Session, error
 		}
 		f := folder.At(j.Dir, disk)
 		if !j.HasSeeds() && !f.IsCrawl() {
-			return job.NoSeedsError(j.Dir)
+			return j.NoSeedsError()
 		}
 		if f.IsNodes() {
 			return advice.Usage("%s belongs to a node of a cluster: resume it with kumo node --crawl %s", j.Dir, j.Name)
@@ -170,7 +170,7 @@ func (o *opening) build() error {
 		return o.withRepairHint(err)
 	}
 	if !o.filesOnly && !o.Job.HasSeeds() && o.State.IsNew() {
-		return job.ErrNoSeeds
+		return o.Job.NoSeedsError()
 	}
 	if o.Folder != nil && o.Resumed && !settings.IsFile(o.Folder.Path(settings.Name)) {
 		return o.withRepairHint(fmt.Errorf("%s, with the settings of the crawl, is missing or damaged",
@@ -220,7 +220,7 @@ func (o *opening) check() (err error) {
 		return err
 	}
 	if !j.HasSeeds() && (j.Fresh || j.Dir == "") {
-		return job.ErrNoSeeds
+		return j.NoSeedsError()
 	}
 	if j.Dir == "" && len(j.Crawl.Recrawl.Intervals) > 0 {
 		return advice.Usage("recrawls need a crawl's folder, which has the earlier visits")

@@ -18,8 +18,11 @@ import (
 
 	"kumo/internal/app/job"
 	"kumo/internal/base/page"
+	"kumo/internal/base/vfs"
 	"kumo/internal/content/policy"
 	"kumo/internal/state/seen"
+	"kumo/internal/state/store"
+	"kumo/internal/state/store/jsonl"
 )
 
 // recrawlSite has a page for each result of a recrawl; the pages depend on step.
@@ -345,4 +348,17 @@ func TestRecrawlOfWhatIsCompressedAnew(t *testing.T) {
 		step.Add(1)
 	}
 	wantRecrawls(t, j, map[string]string{"/": "unchanged 200", "/other": "changed 200", "/plain": "unchanged 200"})
+	var digests, contents []string
+	_, err = store.EachLineOf(vfs.OS, filepath.Join(j.Dir, "pages.jsonl"), func(line []byte, _ int64) error {
+		if p, err := jsonl.ParsePage(line); err == nil && strings.HasSuffix(p.URL, "/") {
+			digests, contents = append(digests, p.Digest), append(contents, p.ContentDigest)
+			if p.Revisit != "" {
+				t.Errorf("a record refers to one with other bytes: %s", line)
+			}
+		}
+		return nil
+	})
+	if err != nil || len(digests) != 2 || digests[0] == digests[1] || contents[0] == "" || contents[0] != contents[1] {
+		t.Errorf("%v: digests %v, of the content %v", err, digests, contents)
+	}
 }

@@ -284,7 +284,7 @@ func TestVerifyFindsFlippedBytes(t *testing.T) {
 var once = map[string]*regexp.Regexp{
 	"config.yaml":       regexp.MustCompile(`(?s).*`),
 	"state/config.yaml": regexp.MustCompile(`(?s).*`),
-	"pages.jsonl": regexp.MustCompile(`"(final|truncated|malformed|sniffed|robots|revisit|near_duplicate_of|server_ip)":"[^"]*"|` +
+	"pages.jsonl": regexp.MustCompile(`"(final|truncated|malformed|sniffed|robots|revisit|near_duplicate_of|content_digest|server_ip)":"[^"]*"|` +
 		`"depth":\d+|_ms":\d+`),
 	"skipped.jsonl": regexp.MustCompile(`"why":"([^"\\]|\\.)*","from":"[^"]*","depth":\d+,"time":"[^"]*"|"host":"[^"]*"`),
 	// Annotations, and lines of visits without a response.

@@ -1,5 +1,5 @@
-// Package links reports the links between the pages of a crawl, and finds broken links, redirect targets and redirect
-// loops. It reads only the files in the crawl's folder.
+// Package links reports the links between the pages of a crawl, and finds broken links, redirect chains, redirect loops
+// and orphans. It reads only the files in the crawl's folder.
 //
 // The outcomes of URLs come from crawl.log, which has every visit with its status, and from skipped.jsonl. Redirect
 // targets come from pages.jsonl, or from the WARC files if pages.jsonl does not exist. Earlier checks of external links
@@ -7,7 +7,7 @@
 // allow skipping the response records before them.
 //
 // Memory holds some hundred bytes for each URL that failed or redirects, up to a limit, and nothing for other pages and
-// for links. Results are sorted on disk. A page's response record is read only for the anchor text of a reported link.
+// for links. Results are sorted on disk: a [Query] collects them, and one pass over the files can answer several. A page's response record is read only for the anchor text of a reported link.
 package links
 
 import (
@@ -22,7 +22,6 @@ import (
 	"slices"
 	"strings"
 
-	"kumo/internal/base/extsort"
 	"kumo/internal/base/page"
 	"kumo/internal/base/vfs"
 	"kumo/internal/base/weburl"
@@ -106,13 +105,18 @@ func (f *Finder) path(name string) string { return filepath.Join(f.cfg.Dir, file
 
 // Broken calls tell with the links whose target fails, does not respond, or is a redirect loop, grouped by target.
 func (f *Finder) Broken(ctx context.Context, tell func(*Link) error) error {
-	return f.find(ctx, func(l *outlink) bool { return f.known.end(l.to).broken() }, tell)
+	return f.Run(ctx, f.BrokenQuery(tell))
+}
+
+// BrokenQuery returns the query of [Finder.Broken].
+func (f *Finder) BrokenQuery(tell func(*Link) error) *Query {
+	return f.linkQuery("broken", func(l *outlink) bool { return f.known.end(l.to).broken() }, tell)
 }
 
 // To calls tell with the links to a URL, including those through redirects.
 func (f *Finder) To(ctx context.Context, url string, tell func(*Link) error) error {
 	wanted := map[string]bool{} // the requested URLs
-	return f.find(ctx, func(l *outlink) bool {
+	return f.Run(ctx, f.linkQuery("to", func(l *outlink) bool {
 		if l.to == url {
 			return true
 		}
@@ -125,7 +129,7 @@ func (f *Finder) To(ctx context.Context, url string, tell func(*Link) error) err
 			wanted[l.to] = is
 		}
 		return is
-	}, tell)
+	}, tell))
 }
 
 // From calls tell with the links of a page, in the order of its last visit.
@@ -165,36 +169,29 @@ func (f *Finder) From(ctx context.Context, url string, tell func(*Link) error) e
 	return nil
 }
 
-// find calls tell with the wanted links, sorted by target and page.
-func (f *Finder) find(ctx context.Context, wanted func(*outlink) bool, tell func(*Link) error) (err error) {
-	found := extsort.New(extsort.Config{Disk: f.cfg.Disk, Dir: filepath.Join(f.temp, "found"), Memory: 64 << 20})
-	defer func() { err = errors.Join(err, found.Close()) }()
+// linkQuery returns a query that calls tell with the wanted links, sorted by target and page.
+func (f *Finder) linkQuery(name string, wanted func(*outlink) bool, tell func(*Link) error) *Query {
+	q := f.newQuery(name, nil)
 	var key []byte
-	err = f.eachPage(ctx, func(p *pageLinks) error {
-		var texts map[string]string
-		for l := range p.links() {
-			if l.to = f.canonical(&l); !wanted(&l) {
-				continue
-			}
-			if texts == nil {
-				texts = f.texts(p)
-			}
-			key = append(append(append(append(append(key[:0], l.to...), 0), p.url...), 0), l.kind...)
-			if err := found.Add(0, key, []byte(l.anchorText(texts))); err != nil {
-				return err
-			}
+	q.visit = func(p *pageLinks, l *outlink) error {
+		if !wanted(l) {
+			return nil
 		}
-		return nil
-	})
-	if err != nil {
-		return err
+		if p.texts == nil {
+			p.texts = f.texts(p)
+		}
+		key = append(append(append(append(append(key[:0], l.to...), 0), p.url...), 0), l.kind...)
+		return q.sorter.Add(0, key, []byte(l.anchorText(p.texts)))
 	}
-	return found.EachKey(ctx, func(key, text []byte) error { // once, even if several visits or elements have it
-		part := strings.SplitN(string(key), "\x00", 3)
-		l := &Link{URL: part[0], From: part[1], Kind: part[2], Text: string(text)}
-		f.known.end(l.URL).fill(l)
-		return tell(l)
-	})
+	q.finish = func(ctx context.Context) error {
+		return q.sorter.EachKey(ctx, func(key, text []byte) error { // once, even if several visits or elements have it
+			part := strings.SplitN(string(key), "\x00", 3)
+			l := &Link{URL: part[0], From: part[1], Kind: part[2], Text: string(text)}
+			f.known.end(l.URL).fill(l)
+			return tell(l)
+		})
+	}
+	return q
 }
 
 // canonical returns the target of a link in the crawl's canonical form, except for redirects.

@@ -12,7 +12,6 @@ import (
 
 	"kumo/internal/base/item"
 	"kumo/internal/base/page"
-	"kumo/internal/base/weburl"
 	"kumo/internal/state/store"
 	"kumo/internal/state/store/crawllog"
 	"kumo/internal/state/store/jsonl"
@@ -87,7 +86,7 @@ func (o *outcomes) end(url string) (c chain) {
 			return c
 		case out.next == url || slices.Contains(c.hops, out.next):
 			c.hops = append(c.hops, out.next)
-			c.outcome = outcome{reason: "loop"}
+			c.outcome = outcome{reason: reasonLoop}
 			return c
 		case len(c.hops) == maxHops:
 			c.outcome = outcome{reason: "redirects"}
@@ -113,6 +112,45 @@ func (c chain) broken() bool {
 func (c chain) passes(url string) bool { return slices.Contains(c.hops, url) }
 
 func (c chain) fill(l *Link) { l.Status, l.Error, l.Redirects = c.status, c.reason, c.hops }
+
+// pagesName is the file with a line for each response.
+const pagesName = "pages.jsonl"
+
+// A Target is what became of a URL that links lead to.
+type Target struct {
+	Status    int      // of the response after redirects; 0 if there is none, or if the URL did not fail
+	Error     string   // why there is none
+	Redirects []string // targets of the redirects, in order
+	Broken    bool     // the URL leads to an error or round in circles
+}
+
+// Follow returns what became of a URL, if it failed or redirects; else the zero Target.
+func (f *Finder) Follow(url string) Target {
+	c := f.known.end(url)
+	return Target{c.status, c.reason, c.hops, c.broken()}
+}
+
+// EachVisit calls f with the line of pages.jsonl of each URL's last visit, without robots.txt files and answers that a
+// page has not changed. A crash may have left two lines of a URL.
+func (f *Finder) EachVisit(ctx context.Context, call func(*jsonl.PageLine) error) error {
+	if _, err := f.cfg.Disk.Size(f.path(pagesName)); err != nil {
+		return err
+	}
+	return f.eachLine(ctx, pagesName, func(text []byte) error {
+		p, err := jsonl.ParsePage(text)
+		if err != nil || p.Status == http.StatusNotModified || strings.HasSuffix(p.URL, "/robots.txt") {
+			return nil //nolint:nilerr // verify says what is wrong with a line
+		}
+		last, again := f.known.revisited[f.known.hash(p.URL)]
+		if again && p.Time.UnixMilli() < last {
+			return nil
+		}
+		return call(&p)
+	})
+}
+
+// Canonical returns a URL in the crawl's canonical form.
+func (f *Finder) Canonical(url string) string { return f.canonical(&outlink{raw: url}) }
 
 // reasons maps the negative codes of crawl.log to the names of page.Failure, if there is one.
 var reasons = map[int]string{-1: string(page.DNS), -2: string(page.Connect), -3: string(page.Reset),
@@ -184,7 +222,7 @@ func (f *Finder) readLog(ctx context.Context) error {
 
 // readPages reads the targets of redirects, and which pages were visited several times.
 func (f *Finder) readPages(ctx context.Context) error {
-	if _, err := f.cfg.Disk.Size(f.path("pages.jsonl")); err != nil { // there is no such file
+	if _, err := f.cfg.Disk.Size(f.path(pagesName)); err != nil { // there is no such file
 		return f.eachPage(ctx, func(p *pageLinks) error {
 			for l := range p.links() {
 				if l.kind == page.Redirect.String() {
@@ -194,7 +232,7 @@ func (f *Finder) readPages(ctx context.Context) error {
 			return nil
 		})
 	}
-	return f.eachLine(ctx, "pages.jsonl", func(text []byte) error {
+	return f.eachLine(ctx, pagesName, func(text []byte) error {
 		moved := bytes.Contains(text, []byte(`,"status":3`))
 		if !moved && !bytes.Contains(text, []byte(`,"recrawl":"`)) {
 			return nil
@@ -248,18 +286,8 @@ func (f *Finder) resolveOutcomes(ctx context.Context, all []Link) (map[string]ou
 		return nil
 	})
 	for url := range wanted {
-		u, parseErr := weburl.Parse(url)
-		_, told := what[url]
-		switch {
-		case told:
-		case parseErr != nil || !u.IsHTTP():
-			what[url] = outcome{reason: "scheme"}
-		case f.known.checks[f.known.hash(url)]:
-			what[url] = outcome{status: http.StatusOK}
-		case !f.known.hosts[f.known.hash(u.Host())]:
-			what[url] = outcome{reason: "elsewhere"}
-		default:
-			what[url] = outcome{reason: "not fetched"}
+		if _, found := what[url]; !found {
+			what[url] = f.outcomeOf(url, nil)
 		}
 	}
 	return what, err

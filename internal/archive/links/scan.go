@@ -28,7 +28,8 @@ type pageLinks struct {
 	src        io.ReaderAt // WARC file; nil if there is none
 	name       string
 	size       int64
-	responseAt int64 // offset of the response record
+	responseAt int64             // offset of the response record
+	texts      map[string]string // anchor texts by URL; nil until a query needs them
 }
 
 // An outlink is a link in a metadata record.
@@ -109,11 +110,7 @@ func Pages(ctx context.Context, disk vfs.FS, dir string, call func(*Page) error)
 
 // eachPage calls f with the links of each page's last visit. They are valid until f returns.
 func (f *Finder) eachPage(ctx context.Context, call func(*pageLinks) error) error {
-	names, err := f.cfg.Disk.List(f.path("warc"))
-	files := slices.DeleteFunc(names, func(name string) bool {
-		name = strings.TrimSuffix(name, ".open")
-		return !strings.HasSuffix(name, ".warc.gz") && !strings.HasSuffix(name, ".warc.zst")
-	})
+	files, err := f.records()
 	if err != nil || len(files) == 0 {
 		f.addNote("the crawl has no WARC files here: only the page that first linked to each URL is known")
 		return f.eachFirstPage(ctx, call)
@@ -138,6 +135,15 @@ func (f *Finder) eachPage(ctx context.Context, call func(*pageLinks) error) erro
 	return nil
 }
 
+// records returns the names of the crawl's WARC files.
+func (f *Finder) records() ([]string, error) {
+	names, err := f.cfg.Disk.List(f.path("warc"))
+	return slices.DeleteFunc(names, func(name string) bool {
+		name = strings.TrimSuffix(name, ".open")
+		return !strings.HasSuffix(name, ".warc.gz") && !strings.HasSuffix(name, ".warc.zst")
+	}), err
+}
+
 // eachFirstPage is like eachPage, but reads only crawl.log.
 func (f *Finder) eachFirstPage(ctx context.Context, call func(*pageLinks) error) error {
 	return f.eachLine(ctx, "crawl.log", func(text []byte) error {
@@ -151,6 +157,8 @@ func (f *Finder) eachFirstPage(ctx context.Context, call func(*pageLinks) error)
 			kind = page.Redirect.String()
 		case strings.HasSuffix(e.Path, "E"):
 			kind = "embed"
+		case strings.HasSuffix(e.Path, "M"):
+			kind = page.Listed.String()
 		}
 		return call(&pageLinks{url: e.Via, via: &outlink{raw: e.URL, kind: kind}})
 	})
@@ -218,7 +226,7 @@ func (s *scan) run() error {
 			if p.url = rec.Fields["WARC-Target-URI"]; s.isStale(p.url, rec.Fields["WARC-Date"]) {
 				continue
 			}
-			p.metadata = string(rec.Block)
+			p.metadata, p.texts = string(rec.Block), nil
 			if err := s.call(&p); err != nil {
 				return err
 			}

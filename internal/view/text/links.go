@@ -1,13 +1,11 @@
 package text
 
 import (
-	"encoding/csv"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
 
-	"kumo/internal/archive/export/table"
 	"kumo/internal/archive/links"
 )
 
@@ -22,44 +20,17 @@ const (
 	LinksJSON
 )
 
-// A LinkPrinter prints links.
-type LinkPrinter struct {
-	Print func(*links.Link) error
-	End   func() error
-}
-
-// NewLinkPrinter returns a printer for a format.
-func NewLinkPrinter(w io.Writer, as LinkFormat) LinkPrinter {
-	p := LinkPrinter{End: func() error { return nil }}
-	switch as {
-	case LinksJSON:
-		p.Print = func(l *links.Link) error { return JSON(w, l) }
-	case LinksCSV:
-		return csvLinks(csv.NewWriter(w))
-	case LinkLines:
-		p.Print = func(l *links.Link) error {
+// NewLinkPrinter returns a printer of links.
+func NewLinkPrinter(w io.Writer, as LinkFormat) Printer[links.Link] {
+	line := groupedLinks(w)
+	if as == LinkLines {
+		line = func(l *links.Link) error {
 			_, err := fmt.Fprintf(w, "%-11s %s%s\n", linkWord(l),
 				strings.Join(append([]string{l.URL}, l.Redirects...), " -> "), linkText(l))
 			return err
 		}
-	default:
-		p.Print = groupedLinks(w)
 	}
-	return p
-}
-
-func csvLinks(w *csv.Writer) LinkPrinter {
-	_ = w.Write([]string{"url", "status", "error", "redirects", "from", "kind", "text"}) // reported by Error
-	return LinkPrinter{
-		Print: func(l *links.Link) error {
-			return w.Write([]string{table.Cell(l.URL), strconv.Itoa(l.Status), l.Error,
-				table.Cell(strings.Join(l.Redirects, " ")), table.Cell(l.From), l.Kind, table.Cell(l.Text)})
-		},
-		End: func() error {
-			w.Flush()
-			return w.Error()
-		},
-	}
+	return newPrinter(w, as, LinkColumns, LinkCells, line)
 }
 
 // groupedLinks prints each URL once, above the pages that link to it.
@@ -82,12 +53,14 @@ func groupedLinks(w io.Writer) func(*links.Link) error {
 }
 
 // linkWord returns the outcome of a link in a word.
-func linkWord(l *links.Link) string {
+func linkWord(l *links.Link) string { return outcomeWord(l.Status, l.Error) }
+
+func outcomeWord(status int, failure string) string {
 	switch {
-	case l.Error != "":
-		return l.Error
-	case l.Status > 0:
-		return strconv.Itoa(l.Status)
+	case failure != "":
+		return failure
+	case status > 0:
+		return strconv.Itoa(status)
 	}
 	return "ok"
 }

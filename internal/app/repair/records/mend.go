@@ -299,8 +299,8 @@ func (w *incompleteVisit) pageLine(b []byte) []byte {
 		Truncated: w.truncated, Malformed: w.metadataFields["malformed"], LinksCut: w.metadataFields["linksCut"],
 		NeedsScript: w.metadataFields["needsScript"], Revisit: w.revisit,
 		Robots: w.metadataFields["robots"], Visit: jsonl.Visit{From: w.metadataFields["via"],
-			NearDuplicate: w.metadataFields["nearDuplicateOf"],
-			ServerIP:      w.serverIP}}
+			NearDuplicate: w.metadataFields["nearDuplicateOf"], ContentDigest: w.metadataFields["contentDigest"],
+			ServerIP: w.serverIP}}
 	if strings.Contains(e.Path, "M") {
 		p.Depth++
 	}

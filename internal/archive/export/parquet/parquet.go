@@ -49,6 +49,7 @@ type Page struct {
 
 	From          string    `parquet:"from,optional"`
 	NearDuplicate string    `parquet:"near_duplicate_of,optional"`
+	ContentDigest string    `parquet:"content_digest,optional"`
 	ConnectMS     *int64    `parquet:"connect_ms,optional"`
 	FirstByteMS   *int64    `parquet:"first_byte_ms,optional"`
 	TotalMS       *int64    `parquet:"total_ms,optional"`
@@ -230,7 +231,7 @@ func (e *Exporter) Write(_ context.Context, p *export.Page) error {
 		Bytes: int64(r.Bytes), Digest: r.Digest, Links: int32(r.Links), Redirect: r.Redirect, Truncated: r.Truncated,
 		NoIndex: r.NoIndex, Robots: r.Robots}
 	if v := r.Visit; v != nil {
-		pg.From, pg.NearDuplicate = v.From, v.NearDuplicate
+		pg.From, pg.NearDuplicate, pg.ContentDigest = v.From, v.NearDuplicate, v.ContentDigest
 		pg.ConnectMS, pg.FirstByteMS, pg.TotalMS = &v.ConnectMS, &v.FirstByteMS, &v.TotalMS
 		if v.ServerIP.IsValid() {
 			pg.ServerIP = v.ServerIP.String()
@@ -244,7 +245,7 @@ func (e *Exporter) Write(_ context.Context, p *export.Page) error {
 		pg.Depth = &depth
 	}
 	size := len(r.URL) + len(r.Title) + len(r.H1) + len(r.Description) + len(r.Canonical) + len(r.Redirect) +
-		len(pg.From) + len(pg.NearDuplicate) + len(r.Robots)
+		len(pg.From) + len(pg.NearDuplicate) + len(pg.ContentDigest) + len(r.Robots)
 	for _, v := range r.HrefLang {
 		size += len(v.Lang) + len(v.URL)
 	}

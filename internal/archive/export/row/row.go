@@ -7,6 +7,7 @@
 //	type                                   the declared media type
 //	bytes                                  the size of the body after content decoding
 //	digest                                 "sha1:BASE32", of the body as stored in its record
+//	content_digest                         "xxh64:HEX", of the body without content coding, if it has one
 //	depth                                  hops from a seed
 //	redirect                               the target of a redirect
 //	truncated                              the reason why the answer is incomplete
@@ -86,6 +87,7 @@ func FromCapture(c *captures.Capture) Row {
 	if v := c.Visit; v != nil {
 		visit := *v
 		visit.From, visit.NearDuplicate = clean(v.From), clean(v.NearDuplicate)
+		visit.ContentDigest = clean(v.ContentDigest)
 		r.Visit = &visit
 	}
 	return r

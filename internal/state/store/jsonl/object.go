@@ -2,6 +2,8 @@ package jsonl
 
 import (
 	"encoding/base32"
+	"encoding/binary"
+	"encoding/hex"
 	"net/netip"
 	"strconv"
 	"time"
@@ -62,6 +64,16 @@ func (l *object) digest(name string, sum page.Digest) {
 	l.key(name)
 	l.b = append(l.b, `"sha1:`...)
 	l.b = base32.StdEncoding.AppendEncode(l.b, sum[:])
+	l.b = append(l.b, '"')
+}
+
+// hash adds an xxHash64.
+func (l *object) hash(name string, sum uint64) {
+	l.key(name)
+	l.b = append(l.b, `"xxh64:`...)
+	var raw [8]byte
+	binary.BigEndian.PutUint64(raw[:], sum)
+	l.b = hex.AppendEncode(l.b, raw[:])
 	l.b = append(l.b, '"')
 }
 

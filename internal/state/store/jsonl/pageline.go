@@ -45,13 +45,17 @@ type PageLine struct {
 	NoArchive bool `json:"noarchive,omitempty"`
 	Visit
 
-	sum *page.Digest // replaces Digest while the line is written
+	sum     *page.Digest // replaces Digest while the line is written
+	content uint64       // replaces ContentDigest while the line is written
 }
 
 // A Visit has the members of a line that exports take from it, because the WARC record does not have them.
 type Visit struct {
 	From          string `json:"from,omitempty"`              // the page that links to the URL
 	NearDuplicate string `json:"near_duplicate_of,omitempty"` // the URL of a page with nearly the same text
+	// xxh64:HEX of the body without content coding (gzip, br, ...), if it has one: servers that compress each answer
+	// anew change the digest of the same page
+	ContentDigest string `json:"content_digest,omitempty"`
 	// milliseconds to establish the connection (DNS, TCP, TLS); 0 if it was open
 	ConnectMS int64 `json:"connect_ms"`
 	// milliseconds from the start of the request to the first byte, and to the end of the response
@@ -74,6 +78,7 @@ func (p *PageLine) set(rec *page.Record) {
 		Truncated: string(res.Truncated), Malformed: res.Malformed, LinksCut: string(read.LinksCut),
 		NeedsScript: string(read.NeedsScript),
 		Recrawl:     string(rec.Recrawl), Robots: read.Robots.String(), sum: &rec.Digest,
+		content: rec.Content,
 		Visit: Visit{From: rec.From, NearDuplicate: rec.NearDuplicate, ConnectMS: res.ConnectTime().Milliseconds(),
 			FirstByteMS: res.FirstByte.Milliseconds(), TotalMS: res.Total.Milliseconds(), ServerIP: res.ServerIP()}}
 	if read.Sniffed != read.Type {
@@ -103,6 +108,11 @@ func (p *PageLine) Append(b []byte) []byte {
 		l.digest("digest", *p.sum)
 	} else {
 		l.text("digest", p.Digest)
+	}
+	if p.content != 0 {
+		l.hash("content_digest", p.content)
+	} else {
+		l.optional("content_digest", p.ContentDigest)
 	}
 	l.number("depth", int64(p.Depth))
 	l.text("from", p.From)

@@ -213,6 +213,12 @@ func appendDescription(b []byte, rec *page.Record) []byte {
 	b = appendMillis(b, " total=", rec.Response.Total)
 	b = append(b, "\r\n"...)
 	b = appendField(b, "malformed", rec.Response.Malformed)
+	if rec.Content != 0 {
+		b = append(b, "contentDigest: xxh64:"...)
+		var sum [8]byte
+		binary.BigEndian.PutUint64(sum[:], rec.Content)
+		b = append(hex.AppendEncode(b, sum[:]), "\r\n"...)
+	}
 	if rec.Page != nil {
 		b = appendField(b, "linksCut", string(rec.Page.LinksCut))
 		b = appendField(b, "needsScript", string(rec.Page.NeedsScript))
