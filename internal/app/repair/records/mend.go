@@ -237,7 +237,7 @@ func (m *mender) write() (int, error) {
 		if w.page == nil && w.entry == nil {
 			continue // the begin of the visit is unknown
 		}
-		if w.noPage && w.entry != nil && !w.entry.Has("robots") {
+		if w.noPage && w.entry != nil && !w.entry.Has("robots") && !w.entry.Has("rendering") {
 			m.pages = w.pageLine(m.pages)
 			m.n++
 		}

@@ -36,9 +36,13 @@ type PageLine struct {
 	LinksCut    string         `json:"links_cut,omitempty"`  // the limit that left links unread: memory, entries or length
 	// the sign by which it is known that the page shows nothing without script: root, noscript, empty or redirect
 	NeedsScript string `json:"needs_script,omitempty"`
-	Revisit     string `json:"revisit,omitempty"` // earlier URL with the same payload
-	Recrawl     string `json:"recrawl,omitempty"` // result of the visit, if the URL was visited before
-	Robots      string `json:"robots,omitempty"`  // the page's directives for robots, as written
+	// the line is about the page after its scripts, which a browser ran
+	Rendered       bool    `json:"rendered,omitempty"`
+	RenderRequests int     `json:"render_requests,omitempty"` // answered requests of the page, without that for itself
+	RenderSeconds  float64 `json:"render_seconds,omitempty"`
+	Revisit        string  `json:"revisit,omitempty"` // earlier URL with the same payload
+	Recrawl        string  `json:"recrawl,omitempty"` // result of the visit, if the URL was visited before
+	Robots         string  `json:"robots,omitempty"`  // the page's directives for robots, as written
 	// the page has the directive noindex, and the crawl obeys it
 	NoIndex bool `json:"noindex,omitempty"`
 	// the page has the directive noarchive, and the crawl obeys it
@@ -78,6 +82,9 @@ func (p *PageLine) set(rec *page.Record) {
 			FirstByteMS: res.FirstByte.Milliseconds(), TotalMS: res.Total.Milliseconds(), ServerIP: res.ServerIP()}}
 	if read.Sniffed != read.Type {
 		p.Sniffed = read.Sniffed
+	}
+	if r := rec.Rendering; r != nil {
+		p.Rendered, p.RenderRequests, p.RenderSeconds = true, r.Requests, r.Took.Seconds()
 	}
 	if rec.Revisit != nil {
 		p.Revisit = rec.Revisit.URL
@@ -127,6 +134,12 @@ func (p *PageLine) Append(b []byte) []byte {
 	l.optional("malformed", p.Malformed)
 	l.optional("links_cut", p.LinksCut)
 	l.optional("needs_script", p.NeedsScript)
+	if p.Rendered {
+		l.flag("rendered", true)
+		l.number("render_requests", int64(p.RenderRequests))
+		l.key("render_seconds")
+		l.b = strconv.AppendFloat(l.b, p.RenderSeconds, 'f', 3, 64)
+	}
 	l.optional("revisit", p.Revisit)
 	l.optional("near_duplicate_of", p.NearDuplicate)
 	l.optional("recrawl", p.Recrawl)
