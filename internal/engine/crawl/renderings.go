@@ -39,6 +39,7 @@ const (
 	crowdedWait    = 2 * time.Second
 	maxRenderHosts = 1 << 15
 	minTextGain    = 200 // bytes of text; less may be a clock or a banner
+	minShellGain   = 40  // the same for a page that had hardly any
 )
 
 // renderings renders pages for the workers. In mode auto, it learns which hosts' pages gain links or text by that.
@@ -144,6 +145,9 @@ func (b *received) gained(html []byte, pg *page.Page) bool {
 		if l := &pg.Links[i]; !l.Kind.Embed() && !b.links[l.URL] {
 			return true
 		}
+	}
+	if b.need != page.NoScriptNeeded {
+		return appshell.TextLen(html) > 2*b.text+minShellGain
 	}
 	return appshell.TextLen(html) >= b.text+minTextGain
 }

@@ -199,7 +199,7 @@ func (r *resources) fetch(ctx context.Context, it *item.Item, u weburl.URL, q *r
 		return nil, err
 	}
 	a := &render.Response{Status: resp.Status, Header: resp.Header.Clone(), Body: bytes.Clone(resp.Body)}
-	if a.Status < 400 && !strings.Contains(a.Header.Get("Cache-Control"), "no-store") {
+	if a.Status < 500 && a.Status != http.StatusTooManyRequests && !strings.Contains(a.Header.Get("Cache-Control"), "no-store") {
 		r.cache.put(key, a)
 	}
 	return a, nil
