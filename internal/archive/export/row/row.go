@@ -13,6 +13,8 @@
 //	from                                   the page that linked to the URL
 //	near_duplicate_of                      a page with nearly the same text
 //	connect_ms, first_byte_ms, total_ms    the timings, as in pages.jsonl
+//	needs_script                           why the page shows nothing without script
+//	rendered                               whether a browser has run its scripts
 //	robots                                 the page's robots directives, as written
 //
 // Pages that can be read also have these columns:
@@ -86,6 +88,7 @@ func FromCapture(c *captures.Capture) Row {
 	if v := c.Visit; v != nil {
 		visit := *v
 		visit.From, visit.NearDuplicate = clean(v.From), clean(v.NearDuplicate)
+		visit.NeedsScript = clean(v.NeedsScript)
 		r.Visit = &visit
 	}
 	return r
