@@ -34,7 +34,7 @@ import (
 func TestMirrorInBrowser(t *testing.T) {
 	testmain.Slow(t)
 	t.Parallel()
-	browser, font := chromium(t), madeFont(t)
+	browser, font := chromiumPath(t), madeFont(t)
 	web := newBrowsedWeb(t, font)
 	dir := filepath.Join(t.TempDir(), "mirror")
 	out, err := exec.Command(kumoProgram(t), "mirror", "--delay", "0", "--allow-private", web.site+"/",
@@ -247,7 +247,7 @@ func (r *refusal) asked() []string {
 // A browserProgram is a Chromium.
 type browserProgram string
 
-func chromium(t *testing.T) browserProgram {
+func chromiumPath(t *testing.T) browserProgram {
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if path, err := exec.LookPath(name); err == nil {
 			return browserProgram(path)

@@ -16,6 +16,7 @@ import (
 	"kumo/internal/base/weburl"
 	"kumo/internal/content/fetch"
 	"kumo/internal/content/render"
+	"kumo/internal/content/render/chromium"
 	"kumo/internal/engine/check"
 	"kumo/internal/engine/seeds"
 )
@@ -35,7 +36,7 @@ const renderExample = `  kumo check render https://app.example/
 // A renderer renders the pages of kumo check render.
 type renderer struct {
 	source
-	cfg              render.Config
+	cfg              chromium.Config
 	page, screenshot string // names of files to write; "": none
 }
 
@@ -73,9 +74,9 @@ func (r *renderer) run(ctx context.Context, args []string) (out check.RenderOut,
 		return out, err
 	}
 	r.cfg.Timeout = r.timeout
-	browser, err := render.Start(ctx, r.cfg)
+	browser, err := chromium.Start(ctx, r.cfg)
 	switch {
-	case errors.Is(err, render.ErrSandbox):
+	case errors.Is(err, chromium.ErrSandbox):
 		return out, advice.With(err, "kumo check render --browser-no-sandbox turns it off")
 	case err != nil:
 		return out, err

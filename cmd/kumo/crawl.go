@@ -544,6 +544,12 @@ func (s *console) logging() crawl.Listener {
 		Recovered: func(after time.Duration) {
 			s.log.Warn("no longer stalled: the crawl continues", "stalled_for", after.Round(time.Second).String())
 		},
+		RenderFailed: func(url string, why error) {
+			s.log.Warn("not rendered: the page is used as it was received", "url", url, "why", why.Error())
+		},
+		RenderingStopped: func(host, why string) {
+			s.log.Info("no more pages of a kind are rendered at a host", "host", host, "why", why)
+		},
 		Abandoned: func(host, why string) { s.log.Warn("host abandoned", "host", host, "why", why) },
 		Idle: func(next time.Time) {
 			s.log.Info("no URL is pending; Ctrl-C stops the crawl", "next_recrawl", next.UTC().Format(time.RFC3339))

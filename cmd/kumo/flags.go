@@ -82,6 +82,9 @@ func (o *options) finish() (err error) {
 	if j.Fields, err = o.loadFields(); err != nil {
 		return err
 	}
+	if j.Renderer, err = o.renderer(); err != nil {
+		return err
+	}
 	if !o.noFetch {
 		if err := checkFilters(&o.Filter); err != nil {
 			return err
@@ -121,6 +124,8 @@ func (o *options) check() error {
 		return usagef("a delay cannot be negative")
 	case j.Frontier.MaxWait <= 0:
 		return usagef("--max-backoff must be greater than zero")
+	case o.Browser.Pages < 0 || o.Browser.Timeout <= 0:
+		return usagef("--render-pages cannot be negative, and --render-timeout must be greater than zero")
 	case j.Crawl.OutageWait < 0:
 		return usagef("--outage-wait cannot be negative")
 	case j.Crawl.Pages < 0 || j.Crawl.PagesPerHost < 0 || j.Crawl.Time < 0 || j.Crawl.Rate < 0:

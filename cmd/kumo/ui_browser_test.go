@@ -96,7 +96,7 @@ type uiBrowser struct {
 }
 
 func newUIBrowser(t *testing.T) *uiBrowser {
-	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(string(chromium(t))), chromedp.NoSandbox,
+	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(string(chromiumPath(t))), chromedp.NoSandbox,
 		chromedp.Flag("disable-dev-shm-usage", true), chromedp.Flag("disable-gpu", true), chromedp.UserDataDir(t.TempDir()))
 	alloc, endAlloc := chromedp.NewExecAllocator(t.Context(), opts...)
 	t.Cleanup(endAlloc)

@@ -109,6 +109,7 @@ type Page struct {
 	LinksCut string    `json:"links_cut,omitempty"` // the limit that left links unread: memory, entries, length
 	// Why the page shows nothing without script: root, noscript, empty, redirect.
 	NeedsScript string `json:"needs_script,omitempty"`
+	Rendered    bool   `json:"rendered,omitempty"` // a browser has run its scripts
 	// Result of a visit after the first: changed, unchanged, gone, trouble.
 	Recrawl string `json:"recrawl,omitempty"`
 	From    string `json:"from,omitempty"`

@@ -70,6 +70,10 @@ type Job struct {
 	// that package job does not link it.
 	Text func(*page.Response, *page.Page) (*page.MainText, error)
 
+	// Renderer runs the scripts of pages; nil: none are run. The caller supplies the implementation. The session closes
+	// it.
+	Renderer crawl.Renderer
+
 	Fields *Fields // nil: no records
 
 	Filters *Filters // nil: no filters; Hooks call them

@@ -118,7 +118,7 @@ func (j *Job) CheckLive(all []*policy.Override) error {
 	k := policy.Tracked{Scope: weburl.NewScope(j.Scope, j.Crawl.Overrides.Scopes()...), Depth: j.Crawl.BoundsDepth(),
 		Pages:   j.Crawl.PagesPerHost > 0 || j.Crawl.Overrides.LimitsPages(),
 		Bytes:   j.Crawl.BytesPerHost > 0 || j.Crawl.Overrides.LimitsBytes(),
-		Recrawl: j.Crawl.Recrawl.Enabled(), PerHost: max(j.maxPerHost(), j.Frontier.Slices)}
+		Recrawl: j.Crawl.Recrawl.Enabled(), PerHost: max(j.maxPerHost(), j.Frontier.Slices), Renders: j.Renderer != nil}
 	return k.CheckRuntime(all)
 }
 

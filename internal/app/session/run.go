@@ -70,6 +70,9 @@ func (s *Session) fill(r *stats.Report) {
 	r.Known, r.Waiting, r.Hosts = s.Engine.Known(), counts.URLs+int(r.Abandoned), counts.Hosts
 	r.Refused = s.Engine.Refused()
 	r.Cookies, r.CookiesEvicted = s.Engine.Cookies()
+	if c := s.Engine.Rendering(); c != (stats.Rendering{}) {
+		r.Rendering = &c
+	}
 	if s.Job.Fields != nil {
 		r.Fields = s.Job.Fields.Counts()
 	}

@@ -30,6 +30,7 @@ type Values struct {
 	Text, Index  bool
 	Fields       string
 	Filter       Filter
+	Browser      Browser
 	Recrawl      []string
 	Due          bool
 	Overrides    []string // in canonical form
@@ -55,6 +56,14 @@ type Filter struct {
 	Timeout  time.Duration
 	Memory   int64  // bytes
 	Default  string // one of filter.Defaults
+}
+
+// Browser has the settings of the browser that renders pages.
+type Browser struct {
+	Path      string
+	NoSandbox bool
+	Pages     int // at once; 0: by processors and memory
+	Timeout   time.Duration
 }
 
 // UI has the settings of a crawl's web page.
@@ -125,13 +134,14 @@ const (
 	Output     Group = "Output"
 	Places     Group = "Storage elsewhere and sinks"
 	Filters    Group = "Filters"
+	Rendering  Group = "Rendering"
 	Resources  Group = "Memory and disk"
 	Observing  Group = "Progress and logs"
 )
 
 // Groups are all groups, in order.
 var Groups = []Group{Seeds, Scoping, Limits, Politeness, Requests, Output, Revisits, Traps, Network, Places, Filters,
-	Resources, Observing}
+	Rendering, Resources, Observing}
 
 // Keys of a configuration file that are not settings: the seeds, and the files of further seeds, for information only.
 const (

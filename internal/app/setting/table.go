@@ -5,6 +5,7 @@ import (
 
 	"kumo/internal/app/job"
 	"kumo/internal/cluster/desired"
+	"kumo/internal/content/policy"
 	"kumo/internal/engine/crawl"
 	"kumo/internal/engine/filter"
 	"kumo/internal/state/frontier"
@@ -298,6 +299,23 @@ var All = []Setting{
 		Help:  "when a filter gives no answer: stop the crawl, keep the URL, or drop it",
 		Value: func(v *Values) Value { return Choice(&v.Filter.Default, filter.Defaults) }},
 
+	{Key: RenderKey, Group: Rendering, Basic: true, Scope: Crawl, Change: NextRun, Default: string(policy.RenderNever),
+		Help: "run the scripts of pages in Chromium: never, auto (pages that need it) or always " +
+			"(docs/how-to/render-pages.md)",
+		Value: func(v *Values) Value { return renderMode(&v.Job.Crawl.Render) }},
+	{Key: "browser", Group: Rendering, Scope: Node, Change: NextRun,
+		Help:  "render with this `PROGRAM` (default: the first of chromium, google-chrome in PATH)",
+		Value: func(v *Values) Value { return Text(&v.Browser.Path) }},
+	{Key: NoSandboxKey, Group: Rendering, Scope: Node, Change: NextRun,
+		Help:  "turn the browser's sandbox off, as root must: only for pages that are trusted",
+		Value: func(v *Values) Value { return Bool(&v.Browser.NoSandbox) }},
+	{Key: "render-pages", Group: Rendering, Scope: Node, Change: NextRun,
+		Help:  "render `N` pages at once (0: by processors and memory)",
+		Value: func(v *Values) Value { return Int(&v.Browser.Pages) }},
+	{Key: "render-timeout", Group: Rendering, Scope: Crawl, Change: NextRun, Default: "30s",
+		Help:  "use a page as it is after this time, though its scripts go on",
+		Value: func(v *Values) Value { return Time(&v.Browser.Timeout) }},
+
 	{Key: "memory", Group: Resources, Basic: true, Scope: Node, Change: NextRun, Mirror: true, Option: "Memory",
 		Help: "use this `SIZE` of memory for queues, known URLs and pages in flight; the rest is on disk (0: a third " +
 			"of the machine's)",
@@ -341,6 +359,12 @@ var All = []Setting{
 	{Key: "log-json", Group: Observing, Scope: Node, Change: PerRun, Mirror: true, Help: "log in JSON",
 		Value: func(v *Values) Value { return Bool(&v.LogJSON) }},
 }
+
+// Settings of the browser that messages name.
+const (
+	RenderKey    = "render"
+	NoSandboxKey = "browser-no-sandbox"
+)
 
 // KeepLocalKey is the setting that keeps uploaded WARC files in the folder.
 const KeepLocalKey = "keep-local"

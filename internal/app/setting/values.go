@@ -247,6 +247,12 @@ func Choice(p *string, words []string) Value {
 	return choice{func() string { return *p }, func(w string) error { *p = w; return nil }, words}
 }
 
+// renderMode returns a choice of the pages that are rendered.
+func renderMode(p *policy.RenderMode) Value {
+	return choice{func() string { return string(*p) }, func(w string) error { *p = policy.RenderMode(w); return nil },
+		policy.RenderModes}
+}
+
 func (c choice) Words() []string { return c.words }
 func (c choice) Type() string    { return strings.Join(c.words, "|") }
 func (c choice) String() string {

@@ -102,7 +102,7 @@ func (v *verifier) visitLine(l line) error {
 		}
 		f.Flags |= flagAnswer
 	}
-	if e.Has("robots") {
+	if e.Has("robots") || e.Has("rendering") {
 		f.Flags |= flagRobots
 	} else {
 		v.tally.visit(&e)

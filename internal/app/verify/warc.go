@@ -60,7 +60,8 @@ func (v *verifier) warcFile(name, final string) (int64, error) {
 	return w.records, errors.Join(err, src.Close())
 }
 
-// A warcReader reads one WARC file. The records of a visit are adjacent: response, request and metadata.
+// A warcReader reads one WARC file. The records of a visit are adjacent: response, request, metadata and, for a rendered
+// page, conversion.
 type warcReader struct {
 	v       *verifier
 	name    string
@@ -72,9 +73,9 @@ type warcReader struct {
 
 // A visit is the current response with its other records.
 type visit struct {
-	url, id, date     string
-	fact              fact
-	request, metadata bool
+	url, id, date                 string
+	fact                          fact
+	request, metadata, conversion bool
 }
 
 func (w *warcReader) read(src io.ReaderAt, length int64) error {
@@ -120,7 +121,7 @@ func (w *warcReader) record(rec *warc.Record) error {
 		}
 		w.lost = false
 		return w.answer(rec, kind)
-	case "request", "metadata":
+	case "request", "metadata", "conversion":
 		w.companion(rec, kind)
 	default:
 		w.bad(rec.Offset, "", fmt.Sprintf("unexpected record of type %q", kind), "")
@@ -187,8 +188,11 @@ func (w *warcReader) refers(rec *warc.Record, f fact) error {
 func (w *warcReader) companion(rec *warc.Record, kind string) {
 	is := &w.visit
 	done := &is.request
-	if kind == "metadata" {
+	switch kind {
+	case "metadata":
 		done = &is.metadata
+	case "conversion":
+		done = &is.conversion
 	}
 	switch {
 	case rec.ResponseID() != is.id && w.lost:

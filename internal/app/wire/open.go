@@ -332,6 +332,11 @@ func (o *opening) assemble() error {
 		Header:    o.Fetcher.Header,
 		NoSecrets: !o.Fetcher.HasSecrets(),
 	}
+	if o.willRun && j.Renderer != nil {
+		parts.Renderer = j.Renderer
+		o.Closers = append(o.Closers, j.Renderer.Close)
+	}
+	j.Crawl.PerHost = j.Frontier.PerHost
 	if !o.willRun && o.State.IsNew() { // otherwise the state has the scope seeds
 		for _, u := range o.SeedURLs {
 			parts.Scope.AddSeed(u)

@@ -267,7 +267,11 @@ type Record struct {
 	Text       *MainText // the main text, if the crawl extracts texts and the page has one
 	Fields     []Fields  // records that the crawl's rules extracted from the page
 
+	// the page after its scripts, from which Page, Text and Fields were read; nil if it was not rendered
+	Rendering *Rendering
+
 	Robots bool   // a robots.txt, fetched for its rules
+	Helper bool   // a resource that a rendered page requested; it is no page of the crawl
 	Digest Digest // SHA-1 of Response.Payload
 	// hash of the body without content coding; 0 if it has no such coding, now or before, or is incomplete
 	Content uint64
@@ -281,6 +285,16 @@ type Record struct {
 
 	NoIndex   bool // the page has the directive noindex, and the crawl obeys it
 	NoArchive bool // the page has the directive noarchive, and the crawl obeys it
+}
+
+// A Rendering is a page as a browser shows it, after its scripts.
+type Rendering struct {
+	HTML     []byte // the document, in UTF-8
+	Requests int    // answered requests of the page, without that for itself
+	Blocked  int    // requests that the crawl's rules forbid, or that a crawl does not make, such as POST
+	Failed   int
+	Complete bool // false: its time was over while it still made requests
+	Took     time.Duration
 }
 
 // Phases are the times of a visit's steps after its exchange. They are zero for steps that did not take place.

@@ -61,6 +61,8 @@ func (r *Report) addCounts(o *Report) {
 	r.Links += o.Links
 	r.LinksCut += o.LinksCut
 	r.NeedsScript += o.NeedsScript
+	r.Rendered += o.Rendered
+	r.Rendering = r.Rendering.merge(o.Rendering)
 	r.Known += o.Known
 	r.Waiting += o.Waiting
 	r.PendingDedup += o.PendingDedup

@@ -34,6 +34,7 @@ type Report struct {
 	Links          int64   `json:"links"`
 	LinksCut       int64   `json:"links_cut"`    // pages with more links than were read
 	NeedsScript    int64   `json:"needs_script"` // pages that show nothing without script
+	Rendered       int64   `json:"rendered"`     // pages whose scripts were run in a browser
 	Known          int     `json:"urls_known"`
 	Waiting        int     `json:"urls_waiting"`
 	// possibly known already; the next merge of the known URLs decides
@@ -53,6 +54,9 @@ type Report struct {
 	OutageSeconds float64 `json:"cut_off_seconds"`
 	// connections that failed because this machine had no file descriptor, port or buffer
 	OutOfSockets int64 `json:"out_of_sockets"`
+
+	// of this run; nil if no page was rendered
+	Rendering *Rendering `json:"rendering,omitempty"`
 
 	Cookies        int64 `json:"cookies"`         // cookies in the jar
 	CookiesEvicted int64 `json:"cookies_evicted"` // cookies evicted in this run for lack of space
@@ -102,6 +106,7 @@ func (r *Report) Fill(s Snapshot, pagesBefore, bytesBefore int64) {
 	r.Recrawls = s.Recrawls
 	r.Duplicates, r.Failed, r.Retries, r.RobotsFetched, r.Links = s.Duplicates, s.Failed, s.Retries, s.Robots, s.Links
 	r.Abandoned, r.LinksCut, r.NeedsScript = s.Forsaken, s.LinksCut, s.NeedsScript
+	r.Rendered = s.Rendered
 	r.Statuses, r.Types, r.Errors, r.Skipped = s.Statuses, s.Types, s.Failures, s.Rules
 	r.OffHosts, r.OffTop = len(s.Off), top(s.Off, offTop)
 	for _, n := range s.Off {
@@ -185,9 +190,10 @@ func (r *Report) PrintCounts(w io.Writer) {
 			Count(r.LinksCut, "pages"))
 	}
 	if r.NeedsScript > 0 {
-		row("script", "%s %s nothing without JavaScript, which kumo does not run; needs_script in pages.jsonl names %s",
+		row("script", "%s %s nothing without JavaScript, which --render auto runs; needs_script in pages.jsonl names %s",
 			Count(r.NeedsScript, "pages"), Either(r.NeedsScript, "shows", "show"), Either(r.NeedsScript, "it", "them"))
 	}
+	r.Rendering.print(row, r.Rendered)
 	r.PrintFields(row)
 	r.printFilters(row)
 	if r.Abandoned > 0 {

@@ -26,7 +26,8 @@ type Visit struct {
 	Recrawl   bool // not the first visit of the URL
 	LinksCut  bool // the page has more links than were read
 
-	NeedsScript bool // the page shows nothing without script
+	NeedsScript bool // the page shows nothing without script, and was not rendered
+	Rendered    bool // the page's scripts were run in a browser
 }
 
 // A Snapshot is a copy of the counters. It does not share its maps.
@@ -43,7 +44,8 @@ type Snapshot struct {
 	LinksCut   int64 // visits of pages with more links than were read
 	Skipped    int64 // URLs in scope that were excluded
 
-	NeedsScript int64 // visits of pages that show nothing without script
+	NeedsScript int64 // visits of pages that show nothing without script, and were not rendered
+	Rendered    int64 // visits of pages whose scripts were run
 
 	Statuses map[int]int64
 	Types    map[string]int64
@@ -117,6 +119,9 @@ func (c *Counter) Visited(v Visit) {
 	if v.NeedsScript {
 		c.s.NeedsScript++
 	}
+	if v.Rendered {
+		c.s.Rendered++
+	}
 	c.s.Bytes += v.Bytes
 	c.countHost(&v)
 }
@@ -126,6 +131,14 @@ func (c *Counter) RobotsFetched(bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.s.Robots++
+	c.s.Bytes += bytes
+	c.extra += bytes
+}
+
+// ResourceFetched counts the size in bytes of a resource that a rendered page requested.
+func (c *Counter) ResourceFetched(bytes int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.s.Bytes += bytes
 	c.extra += bytes
 }
@@ -165,7 +178,7 @@ func (c *Counter) DurableSnapshot() Snapshot {
 // Sums are the counters that cannot be restored from a list of visits.
 type Sums struct {
 	Retries, Robots, Links int64
-	ExtraBytes             int64 // of robots.txt files and of repeated visits
+	ExtraBytes             int64 // of robots.txt files, resources of rendered pages, and repeated visits
 }
 
 // Sums returns the current sums.

@@ -204,3 +204,12 @@ func (s *shell) need() page.ScriptNeed {
 	}
 	return page.NoScriptNeeded
 }
+
+// TextLen returns the length of a page's visible text in bytes, white space collapsed.
+func TextLen(markup []byte) int {
+	s := shell{tokens: html.NewTokenizer(bytes.NewReader(markup[:min(len(markup), maxMarkup)]))}
+	s.tokens.SetMaxBuf(maxToken)
+	for s.next() {
+	}
+	return s.text
+}

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -33,6 +34,7 @@ type HostSettings struct {
 	BytesPerHost *int64         // over the wire; 0: no limit
 	UserAgent    *string
 	Proxies      []string // URLs; or only "none"
+	Render       *RenderMode
 }
 
 // URLSettings are the settings that may differ between the URLs of a host.
@@ -185,6 +187,7 @@ func (h *HostSettings) fill(from *HostSettings) {
 	fill(&h.PagesPerHost, from.PagesPerHost)
 	fill(&h.BytesPerHost, from.BytesPerHost)
 	fill(&h.UserAgent, from.UserAgent)
+	fill(&h.Render, from.Render)
 	if h.Proxies == nil {
 		h.Proxies = from.Proxies
 	}
@@ -283,6 +286,7 @@ type Tracked struct {
 	Depth, Recrawl bool // whether shorter paths to a URL, and times of next visits, are tracked
 	Pages, Bytes   bool // whether they are counted by host
 	PerHost        int  // maximum connections of a host
+	Renders        bool // the crawl has a browser
 }
 
 // CheckRuntime returns an error if an override cannot be set while a crawl runs because the crawl does not track the
@@ -303,6 +307,9 @@ func (k *Tracked) CheckRuntime(all []*Override) error {
 		return needsRestart("max-bytes-per-host")
 	case o.Recrawls() && !k.Recrawl:
 		return needsRestart("recrawl")
+	case o.Renders() && !k.Renders:
+		return errors.New("an override with render needs a browser, and this crawl was started without one: set it " +
+			"when the crawl is started again")
 	}
 	for _, one := range all {
 		if one.PerHost != nil && *one.PerHost > k.PerHost {

@@ -49,6 +49,8 @@ var overrideSettings = []overrideSetting{
 		}
 		return err
 	}, func(o *Override) (string, bool) { return strings.Join(withoutUsers(o.Proxies), ", "), o.Proxies != nil }},
+	plainSetting("render", true, func(o *Override) **RenderMode { return &o.Render }, ParseRenderMode,
+		func(m RenderMode) string { return string(m) }),
 	plainSetting("depth", false, func(o *Override) **int { return &o.Depth }, readDepth, func(hops int) string {
 		if hops < 0 {
 			return unlimited

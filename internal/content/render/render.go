@@ -1,18 +1,12 @@
+// Package render defines what a renderer of pages does: it runs a page's scripts, and returns the page as a user sees
+// it. Package chromium is the implementation, which only programs that render link.
 package render
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"time"
-
-	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/emulation"
-	"github.com/chromedp/cdproto/fetch"
-	"github.com/chromedp/cdproto/network"
-	"github.com/chromedp/cdproto/page"
-	"github.com/chromedp/chromedp"
 )
 
 // A Request is a request of a page.
@@ -20,13 +14,14 @@ type Request struct {
 	URL    string
 	Method string
 	Header http.Header // as the page's scripts set it; without the browser's own fields such as cookies
-	Body   []byte
-	// Document is true for the page itself and its redirects, false for resources and frames.
+	// Document is true for the page itself, its redirects, and other pages to which its scripts lead; false for
+	// resources and frames.
 	Document bool
 	Type     string // "Document", "Script", "Image", "XHR", …: the protocol's ResourceType
 }
 
-// A Response answers a Request. Its body is decoded: without transfer and content codings.
+// A Response answers a Request. Its body is decoded: without transfer and content codings. Answering a document with
+// status 204 leaves the page as it is.
 type Response struct {
 	Status int
 	Header http.Header
@@ -40,18 +35,24 @@ type Answerer func(ctx context.Context, r *Request) (*Response, error)
 // ErrBlocked means that a request is not allowed.
 var ErrBlocked = errors.New("blocked by the crawl's rules")
 
+// ErrCrashed means that the browser, or the process of the page, has crashed or was killed. The page may be tried again.
+var ErrCrashed = errors.New("the browser has crashed")
+
+// ErrDocument means that the page itself could not be fetched.
+var ErrDocument = errors.New("the page could not be fetched")
+
 // A Result is a rendered page.
 type Result struct {
 	URL   string // of the document, after redirects and scripts
 	Title string
 	HTML  []byte // the document after its scripts, with the content of open shadow roots in template elements
-	Cut   bool   // HTML is longer than Config.MaxHTML
+	Cut   bool   // HTML is longer than the limit
 
-	Complete bool // false: Config.Timeout or Config.Settle passed while there were requests
+	Complete bool // false: the page still made requests when its time was over
 	Took     time.Duration
 
 	Requests int // answered ones
-	Blocked  int // by ErrBlocked, Config.MaxRequests, or because their method is none that reads
+	Blocked  int // by ErrBlocked, the limit of requests, or because their method is none that reads
 	Failed   int // answered with other errors
 	Bytes    int // of all bodies
 
@@ -66,157 +67,4 @@ type Job struct {
 	URL        string
 	Answer     Answerer
 	Screenshot bool
-}
-
-// Render renders a page. The error is that of the browser: an answer with an error status is rendered like any other,
-// and a document that cannot be fetched is reported as ErrDocument.
-func (b *Browser) Render(ctx context.Context, job Job) (*Result, error) {
-	began := time.Now()
-	limit, cancel := context.WithTimeout(ctx, b.cfg.Timeout+closeTime) // the page's own limit is shorter
-	defer cancel()
-	tab, closeTab := chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext())
-	defer b.close(tab, closeTab)
-	stop := context.AfterFunc(limit, closeTab)
-	defer stop()
-
-	g := newGate(limit, tab, &b.cfg, job.Answer)
-	defer g.close()
-	if err := g.open(); err != nil {
-		return nil, b.explain(ctx, err)
-	}
-	if err := g.navigate(job.URL); err != nil {
-		return nil, b.explain(ctx, err)
-	}
-	r := &Result{Complete: g.awaitQuiet(began)}
-	if err := g.read(r, job.Screenshot); err != nil {
-		if g.hasCrashed() {
-			err = ErrCrashed
-		}
-		return nil, b.explain(ctx, err)
-	}
-	g.close()
-	g.count(r)
-	r.Took = time.Since(began)
-	return r, nil
-}
-
-// ErrCrashed means that the browser, or the process of the page, has crashed or was killed. The page may be tried again.
-var ErrCrashed = errors.New("the browser has crashed")
-
-// ErrDocument means that the page itself could not be fetched.
-var ErrDocument = errors.New("the page could not be fetched")
-
-// explain returns the cause of an error of the browser.
-func (b *Browser) explain(ctx context.Context, err error) error {
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case errors.Is(err, ErrDocument), errors.Is(err, ErrCrashed):
-		return err
-	case b.lost():
-		return ErrCrashed
-	}
-	return fmt.Errorf("render: %w", err)
-}
-
-// close closes a tab. A browser that does not close it in time is replaced.
-func (b *Browser) close(tab context.Context, cancel context.CancelFunc) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = chromedp.Cancel(tab) // whatever the error: the browser is replaced if it is not usable
-	}()
-	select {
-	case <-done:
-	case <-time.After(closeTime):
-		b.stuck.Store(true)
-		b.kill()
-	}
-	cancel()
-}
-
-// call runs a command that belongs to a page, within the page's limit.
-func call[P, R any](g *gate, cmd cdp.Command[P, R], params P) (R, error) {
-	ctx, cancel := g.commandContext()
-	defer cancel()
-	return chromedp.Call(ctx, cmd, params)
-}
-
-// open prepares the tab: all requests are paused, and what a user would have to answer is answered.
-func (g *gate) open() error {
-	ctx, cancel := g.commandContext()
-	defer cancel()
-	if err := chromedp.Listen(g.tab, g.event); err != nil { // opens the tab
-		return err
-	}
-	if _, err := chromedp.Call(ctx, fetch.Enable, fetch.EnableParams{HandleAuthRequests: new(true)}); err != nil {
-		return err
-	}
-	if _, err := chromedp.Call(ctx, network.Enable, network.EnableParams{}); err != nil {
-		return err
-	}
-	if _, err := chromedp.Call(ctx, network.SetBypassServiceWorker,
-		network.SetBypassServiceWorkerParams{Bypass: true}); err != nil {
-		return err
-	}
-	_, err := chromedp.Call(ctx, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
-		Width: int64(g.cfg.Width), Height: int64(g.cfg.Height), DeviceScaleFactor: 1})
-	return err
-}
-
-func (g *gate) navigate(url string) error {
-	ctx, cancel := context.WithTimeout(g.tab, g.cfg.Timeout)
-	defer cancel()
-	res, err := chromedp.Call(ctx, page.Navigate, page.NavigateParams{URL: url})
-	switch {
-	case g.documentErr() != nil:
-		return fmt.Errorf("%w: %w", ErrDocument, g.documentErr())
-	case err != nil && ctx.Err() != nil && g.tab.Err() == nil:
-		return fmt.Errorf("%w within %v", ErrDocument, g.cfg.Timeout)
-	case err != nil:
-		return err
-	case res.ErrorText == "net::ERR_HTTP_RESPONSE_CODE_FAILURE":
-		return fmt.Errorf("%w: the answer has an error status, and no body", ErrDocument)
-	case res.ErrorText != "" && res.ErrorText != "net::ERR_ABORTED": // a script went on to another page
-		return fmt.Errorf("%w: %s", ErrDocument, res.ErrorText)
-	}
-	return nil
-}
-
-// serialize returns the document with the content of open shadow roots. Its argument is the maximum length.
-const serialize = `(most => {
-	const roots = [], find = from => {
-		for (const e of from.querySelectorAll('*')) if (e.shadowRoot) { roots.push(e.shadowRoot); find(e.shadowRoot); }
-	};
-	find(document);
-	const type = document.doctype ? new XMLSerializer().serializeToString(document.doctype) + '\n' : '';
-	const html = document.documentElement;
-	let attributes = '';
-	for (const a of html.attributes) attributes += ' ' + a.name + '="' + a.value.replace(/&/g, '&amp;').replace(/"/g, '&quot;') + '"';
-	const text = type + '<html' + attributes + '>' + html.getHTML({shadowRoots: roots}) + '</html>\n';
-	return {url: location.href, title: document.title, html: text.slice(0, most), cut: text.length > most};
-})(%d)`
-
-func (g *gate) read(r *Result, screenshot bool) error {
-	ctx, cancel := g.commandContext()
-	defer cancel()
-	type document struct {
-		URL   string `json:"url"`
-		Title string `json:"title"`
-		HTML  string `json:"html"`
-		Cut   bool   `json:"cut"`
-	}
-	d, err := chromedp.Run(ctx, chromedp.Evaluate[document](fmt.Sprintf(serialize, g.cfg.MaxHTML)))
-	if err != nil {
-		return err
-	}
-	r.URL, r.Title, r.HTML, r.Cut = d.URL, d.Title, []byte(d.HTML), d.Cut
-	if screenshot {
-		shot, err := chromedp.Call(ctx, page.CaptureScreenshot, page.CaptureScreenshotParams{})
-		if err != nil {
-			return fmt.Errorf("take a screenshot: %w", err)
-		}
-		r.Screenshot = shot.Data
-	}
-	return nil
 }

@@ -66,6 +66,9 @@ type Config struct {
 
 	Prefer rank.Preferences // user's rules that raise or lower the importance of URLs
 
+	Render  policy.RenderMode // pages whose scripts are run; needs Parts.Renderer unless "" or never
+	PerHost int               // requests to a host at once for the resources of rendered pages; default 1
+
 	Rate   float64       // requests per second to all hosts together; 0: unlimited
 	Grace  time.Duration // how long requests under way may continue after a stop; default 5s
 	Commit time.Duration // interval between commits; default 50ms
@@ -195,6 +198,7 @@ type Parts struct {
 	Ranks    Ranks                  // the order of URLs
 	Free     func() (uint64, error) // returns the free bytes on the crawl's disk; used if Config.MinFree is set
 	Stats    *stats.Counter
+	Renderer Renderer // runs the scripts of pages; nil: none are run
 	Listener Listener
 	Hooks    Hooks
 }

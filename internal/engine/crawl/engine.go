@@ -174,7 +174,12 @@ func New(config Config, p Parts, s *recovery.State) *Engine {
 		resources:  p.Resources,
 		permits:    &permits{hosts: hosts, origins: origins, postponements: newPostponements(), transfer: moves},
 	}
-	reading := reading{pool: newReadPool(p.NewParser, cfg.Shares), decoder: fetch.NewDecoder(cfg.Shares.windows()),
+	decoder := fetch.NewDecoder(cfg.Shares.windows())
+	visits.renderings = newRenderings(p.Renderer, cfg, &resources{cfg: cfg, rules: rules, robots: p.Robots,
+		fetcher: p.Fetcher, header: p.Header, scopeSeeds: roots, limits: lim, origins: origins, frontier: front,
+		hosts: hosts, known: known, names: names, ledger: log, decoder: decoder, stats: s.Stats, shared: p.Resources,
+		cache: resourceCache{size: cfg.Shares.resources()}}, p.Listener)
+	reading := reading{pool: newReadPool(p.NewParser, cfg.Shares), decoder: decoder,
 		text: p.Text, fields: p.Fields}
 	workers := &workerPool{
 		buffers: buffers,

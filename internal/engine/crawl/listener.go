@@ -30,6 +30,10 @@ type Listener struct {
 	// no answers for this time although URLs are pending: why, and what to do; called once
 	Stalled   func(after time.Duration, why, do string)
 	Recovered func(after time.Duration) // answers come again after Stalled
+	// a page could not be rendered, and is used as it was received
+	RenderFailed func(url string, why error)
+	// some pages of a host are no longer rendered, as that gained nothing
+	RenderingStopped func(host, why string)
 }
 
 // Tee returns a listener that calls a and b, in this order. None of its functions is nil.
@@ -47,6 +51,9 @@ func Tee(a, b Listener) Listener {
 		NoSockets: both(a.NoSockets, b.NoSockets),
 		Unranked:  both(a.Unranked, b.Unranked),
 		Recovered: both(a.Recovered, b.Recovered),
+
+		RenderFailed:     both2(a.RenderFailed, b.RenderFailed),
+		RenderingStopped: both2(a.RenderingStopped, b.RenderingStopped),
 		Slowed: func(host string, status int, ask, wait time.Duration) {
 			for _, f := range [...]func(string, int, time.Duration, time.Duration){a.Slowed, b.Slowed} {
 				if f != nil {

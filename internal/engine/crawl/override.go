@@ -39,6 +39,7 @@ func (e *Engine) CheckOverrides(all []*policy.Override, perHost int) error {
 		Bytes:   e.limits.quota.CountsBytes(),
 		Recrawl: e.cfg.Recrawl.Enabled(),
 		PerHost: perHost,
+		Renders: e.runner.visits.renderings != nil,
 	}
 	return k.CheckRuntime(all)
 }

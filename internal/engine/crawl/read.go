@@ -39,32 +39,45 @@ type pageReader struct {
 	revisit *revisit
 	trap    *trapVisit
 
-	cfg       *Config
-	hooks     Hooks
-	known     *known
-	ranks     *ranking
-	admission *admission
-	abandons  *abandoner
-	buffers   *batchPool
+	cfg        *Config
+	hooks      Hooks
+	known      *known
+	ranks      *ranking
+	admission  *admission
+	abandons   *abandoner
+	buffers    *batchPool
+	renderings *renderings // nil: no page is rendered
+}
+
+// readAnswer parses a response at a slot that is large enough. If the crawl stops while it waits for a large slot, it
+// does nothing and returns errNoSlot.
+func (p *pageReader) readAnswer(ctx context.Context, resp *page.Response, it *item.Item) error {
+	p.answer.acquireSlot()
+	fits, err := p.parse(resp, it)
+	if !fits && err == nil {
+		if !p.answer.acquireLargeSlot(ctx) {
+			return errNoSlot
+		}
+		_, err = p.parse(resp, it)
+	}
+	return err
 }
 
 // read parses the answer and admits the page's links. If the crawl stops while it waits for a large slot, it does
 // nothing and returns errNoSlot.
 func (p *pageReader) read(ctx context.Context, rec *page.Record, it *item.Item) error {
-	p.answer.acquireSlot()
-	fits, err := p.parse(rec.Response, it)
-	if !fits && err == nil {
-		if !p.answer.acquireLargeSlot(ctx) {
-			return errNoSlot
-		}
-		_, err = p.parse(rec.Response, it)
-	}
-	if err != nil {
+	if err := p.readAnswer(ctx, rec.Response, it); err != nil {
 		return err
+	}
+	shown, err := rec.Response, error(nil)
+	if p.renderings != nil {
+		if shown, err = p.readRendered(ctx, rec, it, p.trap.url); err != nil {
+			return err
+		}
 	}
 	rec.Page = &p.answer.page
 	p.cfg.Ignore.Mark(rec)
-	if err := p.extract(rec); err != nil && rec.Response.Malformed == "" {
+	if err := p.extract(rec, shown); err != nil && rec.Response.Malformed == "" {
 		rec.Response.Malformed = err.Error()
 	}
 	if p.hooks.Record != nil {
@@ -82,7 +95,7 @@ func (p *pageReader) read(ctx context.Context, rec *page.Record, it *item.Item) 
 	}
 	from := *it
 	if rec.Revisit = ref; p.vetoed == "" {
-		from.Vain = p.trap.compare(rec, it, &p.answer.signer)
+		from.Vain = p.trap.compare(rec, shown, it, &p.answer.signer)
 	}
 	for _, l := range p.answer.page.Links {
 		if l.Kind == page.Redirect {
@@ -170,19 +183,19 @@ func digest(resp *page.Response) (page.Digest, error) {
 }
 
 // extract adds an answered page's main text and its fields by rules to the record, unless the page forbids to show
-// them.
-func (p *pageReader) extract(rec *page.Record) (err error) {
+// them. shown is the response from which the page was read.
+func (p *pageReader) extract(rec *page.Record, shown *page.Response) (err error) {
 	if rec.NoIndex || rec.NoArchive || rec.Response.Status != http.StatusOK {
 		return nil
 	}
 	if p.text != nil && parse.IsHTML(rec.Page.Sniffed) {
-		if rec.Text, err = p.text(rec.Response, rec.Page); rec.Text != nil {
+		if rec.Text, err = p.text(shown, rec.Page); rec.Text != nil {
 			err = nil // text within the limit is worth keeping
 		}
 	}
 	if p.fields != nil {
 		var failed error
-		rec.Fields, failed = p.fields(rec.Response, rec.Page)
+		rec.Fields, failed = p.fields(shown, rec.Page)
 		err = cmp.Or(err, failed)
 	}
 	return err

@@ -52,6 +52,14 @@ func (r *revisit) makeConditional(v *frontier.Visit, req *fetch.Request) error {
 	return nil
 }
 
+// loadIfRecrawl is load for a recrawl.
+func (r *revisit) loadIfRecrawl(v *frontier.Visit) error {
+	if !v.Recrawl || r.known.db == nil {
+		return nil
+	}
+	return r.load(v)
+}
+
 // load reads what is known of earlier visits.
 func (r *revisit) load(v *frontier.Visit) error {
 	e, _, err := r.known.db.Get(v.URL)

@@ -59,6 +59,9 @@ func (s Shares) Texts() int {
 	return max(1, min(int(int64(s)/2/(textCost*s.SlotRoom())), runtime.GOMAXPROCS(0)))
 }
 
+// resources returns how many bytes of resources are kept for the pages that are rendered next.
+func (s Shares) resources() int64 { return min(max(int64(s)/8, 8<<20), 128<<20) }
+
 // compared returns how many pages are kept for comparison: they take at most a twentieth.
 func (s Shares) compared() int { return min(max(int(s/20/640), 256), duplicate.DefaultPages) }
 

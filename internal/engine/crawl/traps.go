@@ -1,6 +1,7 @@
 package crawl
 
 import (
+	"crypto/sha1"
 	"encoding/binary"
 	"strings"
 	"sync"
@@ -218,8 +219,8 @@ func (t *trapVisit) endTrial(o traps.Outcome) {
 }
 
 // compare looks for a similar page, and reports the result to the detector. It returns the number of duplicate pages in
-// a row on the way to the page's links. The caller holds the slot where the page was read.
-func (t *trapVisit) compare(rec *page.Record, it *item.Item, signer *duplicate.Reader) (vain uint8) {
+// a row on the way to the page's links. shown is the response from which the page was read. The caller holds the slot where the page was read.
+func (t *trapVisit) compare(rec *page.Record, shown *page.Response, it *item.Item, signer *duplicate.Reader) (vain uint8) {
 	before := it.Vain
 	if t.linked {
 		before = 0
@@ -232,7 +233,7 @@ func (t *trapVisit) compare(rec *page.Record, it *item.Item, signer *duplicate.R
 	domain := t.guard.detector.Domain(t.url)
 	compared := !html || t.mustCompare(rec, it, domain) // other types are compared by their bytes
 	if html && compared {
-		s := signer.Read(rec.Response.Body[:min(len(rec.Response.Body), maxCompared)])
+		s := signer.Read(shown.Body[:min(len(shown.Body), maxCompared)])
 		sig = &s
 	}
 	if before == 0 && !t.guard.off {
@@ -243,16 +244,19 @@ func (t *trapVisit) compare(rec *page.Record, it *item.Item, signer *duplicate.R
 		exact = page.Digest{}
 		binary.LittleEndian.PutUint64(exact[:], rec.Content)
 	}
+	if rec.Rendering != nil { // all pages of an app may be the same without their scripts
+		exact = sha1.Sum(shown.Body)
+	}
 	m := t.guard.pages.FindOrAdd(rec.URL, domain, exact, sig)
 	if m.URL == rec.URL { // unchanged
 		return before
 	}
-	if !m.Domain && rec.Revisit != nil && rec.Revisit.URL != rec.URL { // found in an earlier run, or long ago
+	if !m.Domain && rec.Revisit != nil && rec.Rendering == nil && rec.Revisit.URL != rec.URL { // found in an earlier run, or long ago
 		if u, err := weburl.Parse(rec.Revisit.URL); err == nil && t.guard.detector.Domain(u) == domain {
 			m.Domain, m.Exact = true, true
 		}
 	}
-	if t.guard.all && sig != nil && rec.Revisit == nil && !m.Brief {
+	if t.guard.all && sig != nil && (rec.Revisit == nil || rec.Rendering != nil) && !m.Brief {
 		rec.NearDuplicate = m.URL
 	}
 	switch {

@@ -99,6 +99,10 @@ func (w *worker) allowed(v *frontier.Visit, u weburl.URL) (bool, error) {
 	if w.visits.admission.rules.TooDeep(u, v.Depth) {
 		return false, w.skip(v, "depth", "the limit was lowered")
 	}
+	if w.visits.renderings != nil && w.visits.renderings.crowded(u.Host()) {
+		w.visits.frontier.Postpone(v, crowdedWait)
+		return false, nil
+	}
 	if ok, err := w.passesBeforeLookup(v, u); err != nil || !ok {
 		return false, err
 	}
@@ -190,7 +194,7 @@ func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) err
 	if v.Kind == page.Sitemap {
 		req.MaxBody = w.visits.cfg.MaxSitemap
 	}
-	if err := w.revisit.makeConditional(v, &req); err != nil {
+	if err := w.makeConditional(v, &req, u); err != nil {
 		return err
 	}
 	if ok, err := w.runRequestHook(v, &req); err != nil || !ok {
@@ -262,6 +266,15 @@ func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) err
 	return w.done(v, fate)
 }
 
+// makeConditional makes the request of a recrawl conditional, unless the page is to be rendered: what its scripts load
+// may have changed.
+func (w *worker) makeConditional(v *frontier.Visit, req *fetch.Request, u weburl.URL) error {
+	if w.visits.renderings != nil && w.visits.renderings.expects(u.Host()) {
+		return w.revisit.loadIfRecrawl(v)
+	}
+	return w.revisit.makeConditional(v, req)
+}
+
 // finish commits a record with its links, and counts it.
 func (w *worker) finish(rec *page.Record, v *frontier.Visit) error {
 	rec.Recrawl = w.revisit.result(rec, v)
@@ -279,7 +292,8 @@ func (w *worker) finish(rec *page.Record, v *frontier.Visit) error {
 		d.Visit.Status = rec.Response.Status
 		if rec.Page != nil {
 			d.Visit.Type, d.Visit.LinksCut = rec.Page.Type, rec.Page.LinksCut != ""
-			d.Visit.NeedsScript = rec.Page.NeedsScript != ""
+			d.Visit.Rendered = rec.Rendering != nil
+			d.Visit.NeedsScript = rec.Page.NeedsScript != "" && !d.Visit.Rendered
 		}
 		w.revisit.fillMeta(&d.Meta, rec)
 	}

@@ -191,8 +191,9 @@ type visits struct {
 	hops       *hops
 	logins     *login.Sessions
 	claims     *claims
-	turns      Turns     // nil: no other crawl visits the hosts
-	resources  Resources // nil: the process has no other crawl
+	turns      Turns       // nil: no other crawl visits the hosts
+	resources  Resources   // nil: the process has no other crawl
+	renderings *renderings // nil: no page is rendered
 }
 
 // reading has the parts that workers use to read answers.
@@ -208,6 +209,6 @@ func newWorker(v *visits, r *reading, traps *trapGuard, ranks *ranking, archive 
 	w.revisit = revisit{cfg: v.cfg, known: v.known, archive: archive, answer: &w.answer}
 	w.reader = pageReader{text: r.text, fields: r.fields, answer: &w.answer, batch: &w.batch, revisit: &w.revisit,
 		trap: &w.trap, cfg: v.cfg, hooks: v.hooks, known: v.known, ranks: ranks, admission: v.admission,
-		abandons: v.abandons, buffers: buffers}
+		abandons: v.abandons, buffers: buffers, renderings: v.renderings}
 	return w
 }

@@ -137,7 +137,7 @@ func (e *Encoder) Done(v *Done) {
 	e.Int(v.Visit.Bytes)
 	e.Int(int64(v.Visit.Took))
 	e.Flags(v.Visit.Duplicate, v.Visit.Recrawl, v.Visit.Status == http.StatusNotModified && v.Meta.Status == http.StatusOK,
-		v.Visit.LinksCut, v.Meta.Content != 0, v.Visit.NeedsScript)
+		v.Visit.LinksCut, v.Meta.Content != 0, v.Visit.NeedsScript, v.Visit.Rendered)
 	e.Int(v.Meta.Fetched.Unix())
 	e.Int(max(v.Meta.Modified.Unix(), 0))
 	e.String(v.Meta.ETag)
@@ -162,7 +162,7 @@ func (d *Decoder) done() (v Done) {
 		Took: time.Duration(d.Int())}
 	flags := d.Byte()
 	v.Visit.Duplicate, v.Visit.Recrawl, v.Visit.LinksCut = flags&1 != 0, flags&2 != 0, flags&8 != 0
-	v.Visit.NeedsScript = flags&32 != 0
+	v.Visit.NeedsScript, v.Visit.Rendered = flags&32 != 0, flags&64 != 0
 	v.Meta = seen.Meta{Status: v.Visit.Status, Fetched: time.Unix(d.Int(), 0).UTC()}
 	if flags&4 != 0 { // the response confirms the known content
 		v.Meta.Status = http.StatusOK

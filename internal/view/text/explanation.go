@@ -85,7 +85,7 @@ func outcomeLine(x *inspect.Explanation) string {
 			stats.Count(x.LinksCut, "pages"), stats.Either(x.LinksCut, "has", "have"))
 	}
 	if x.NeedsScript > 0 {
-		return fmt.Sprintf("unknown: no page links to it, but %s %s nothing without JavaScript, which kumo does not run "+
+		return fmt.Sprintf("unknown: no page links to it, but %s %s nothing without JavaScript, which --render auto runs "+
 			"(needs_script in pages.jsonl)", stats.Count(x.NeedsScript, "pages"), stats.Either(x.NeedsScript, "shows", "show"))
 	}
 	if x.Fate == inspect.Error && x.Page != nil {
@@ -266,8 +266,15 @@ func (s sheet) printPage(p *inspect.Page) {
 	s.rowIf("digest", "%s", p.Digest)
 	s.rowIf("same as", "%s: its record has the bytes, this one refers to it", p.Revisit)
 	s.rowIf("links", "only the first were read: %s", linksCutText[page.LinksCut(p.LinksCut)])
-	s.rowIf("script", "the page shows nothing without JavaScript, which kumo does not run: %s",
-		needsScriptText[page.ScriptNeed(p.NeedsScript)])
+	need := needsScriptText[page.ScriptNeed(p.NeedsScript)]
+	switch {
+	case p.Rendered && need != "":
+		s.row("script", "rendered, as the page shows nothing without JavaScript: %s", need)
+	case p.Rendered:
+		s.row("script", "rendered: a browser has run the page's scripts")
+	default:
+		s.rowIf("script", "the page shows nothing without JavaScript, which --render auto runs: %s", need)
+	}
 	if p.WARC != "" {
 		s.row("record", "warc/%s at byte %d", p.WARC, p.Offset)
 	}

@@ -237,7 +237,7 @@ func (m *mender) write() (int, error) {
 		if w.page == nil && w.entry == nil {
 			continue // the begin of the visit is unknown
 		}
-		if w.noPage && w.entry != nil && !w.entry.Has("robots") {
+		if w.noPage && w.entry != nil && !w.entry.Has("robots") && !w.entry.Has("rendering") {
 			m.pages = w.pageLine(m.pages)
 			m.n++
 		}
@@ -297,16 +297,20 @@ func (w *incompleteVisit) pageLine(b []byte) []byte {
 		Bytes:  e.Size,
 		Digest: e.Digest, Depth: strings.Count(e.Path, "L"), Links: w.links, WARC: w.file, Offset: w.offset,
 		Truncated: w.truncated, Malformed: w.metadataFields["malformed"], LinksCut: w.metadataFields["linksCut"],
-		NeedsScript: w.metadataFields["needsScript"], Revisit: w.revisit,
-		Robots: w.metadataFields["robots"], Visit: jsonl.Visit{From: w.metadataFields["via"],
+		Revisit: w.revisit,
+		Robots:  w.metadataFields["robots"], Visit: jsonl.Visit{From: w.metadataFields["via"],
 			NearDuplicate: w.metadataFields["nearDuplicateOf"], ContentDigest: w.metadataFields["contentDigest"],
-			ServerIP: w.serverIP}}
+			ServerIP: w.serverIP, NeedsScript: w.metadataFields["needsScript"]}}
 	if strings.Contains(e.Path, "M") {
 		p.Depth++
 	}
 	// Not recorded by older versions; the times are then 0.
 	_, _ = fmt.Sscanf(w.metadataFields["exchangeTimeMs"], "connect=%d firstByte=%d total=%d", &p.ConnectMS,
 		&p.FirstByteMS, &p.TotalMS)
+	if n, _ := fmt.Sscanf(w.metadataFields["rendered"], "requests=%d seconds=%f", &p.RenderRequests,
+		&p.RenderSeconds); n == 2 {
+		p.Rendered = true
+	}
 	return p.Append(b)
 }
 

@@ -54,6 +54,8 @@ type Page struct {
 	FirstByteMS   *int64    `parquet:"first_byte_ms,optional"`
 	TotalMS       *int64    `parquet:"total_ms,optional"`
 	ServerIP      string    `parquet:"server_ip,optional,dict"`
+	NeedsScript   string    `parquet:"needs_script,optional,dict"`
+	Rendered      bool      `parquet:"rendered"`
 	Robots        string    `parquet:"robots,optional,dict"`
 	HrefLang      []Variant `parquet:"hreflang,list"`
 }
@@ -232,6 +234,7 @@ func (e *Exporter) Write(_ context.Context, p *export.Page) error {
 		NoIndex: r.NoIndex, Robots: r.Robots}
 	if v := r.Visit; v != nil {
 		pg.From, pg.NearDuplicate, pg.ContentDigest = v.From, v.NearDuplicate, v.ContentDigest
+		pg.NeedsScript, pg.Rendered = v.NeedsScript, v.Rendered
 		pg.ConnectMS, pg.FirstByteMS, pg.TotalMS = &v.ConnectMS, &v.FirstByteMS, &v.TotalMS
 		if v.ServerIP.IsValid() {
 			pg.ServerIP = v.ServerIP.String()

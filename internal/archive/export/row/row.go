@@ -14,6 +14,8 @@
 //	from                                   the page that linked to the URL
 //	near_duplicate_of                      a page with nearly the same text
 //	connect_ms, first_byte_ms, total_ms    the timings, as in pages.jsonl
+//	needs_script                           why the page shows nothing without script
+//	rendered                               whether a browser has run its scripts
 //	robots                                 the page's robots directives, as written
 //
 // Pages that can be read also have these columns:
@@ -88,6 +90,7 @@ func FromCapture(c *captures.Capture) Row {
 		visit := *v
 		visit.From, visit.NearDuplicate = clean(v.From), clean(v.NearDuplicate)
 		visit.ContentDigest = clean(v.ContentDigest)
+		visit.NeedsScript = clean(v.NeedsScript)
 		r.Visit = &visit
 	}
 	return r

@@ -115,7 +115,7 @@ func New(cfg Config) *Follower {
 
 // Put implements store.Store. It only counts.
 func (f *Follower) Put(rec *page.Record) error {
-	if rec.Response != nil && !rec.Robots {
+	if rec.Response != nil && !rec.Robots && !rec.Helper {
 		f.put.Add(1)
 	}
 	return nil

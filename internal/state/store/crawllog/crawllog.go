@@ -73,7 +73,7 @@ func mime(rec *page.Record) string {
 	switch {
 	case rec.Page != nil:
 		return rec.Page.Type
-	case rec.Response != nil && rec.Robots: // not parsed; other responses without a page are unmodified
+	case rec.Response != nil && (rec.Robots || rec.Helper): // not parsed; other responses without a page are unmodified
 		t, _, _ := strings.Cut(rec.Response.Header.Get("Content-Type"), ";")
 		return strings.ToLower(strings.TrimSpace(t))
 	}
@@ -99,7 +99,7 @@ func appendDigest(b []byte, rec *page.Record) []byte {
 	return base32.StdEncoding.AppendEncode(append(b, "sha1:"...), rec.Digest[:])
 }
 
-// appendAnnotations appends annotations, separated by commas: "3t" (three tries), "robots" (fetched for its rules),
+// appendAnnotations appends annotations, separated by commas: "3t" (three tries), "robots" (fetched for its rules), "rendering" (requested by a rendered page),
 // "duplicate:notModified" (304), "duplicate:digest" (same payload), "noarchive" (not stored), "lenTrunc", "timeTrunc",
 // "disconnectTrunc", "malformed", and the failure.
 func appendAnnotations(b []byte, rec *page.Record) []byte {
@@ -109,6 +109,9 @@ func appendAnnotations(b []byte, rec *page.Record) []byte {
 	}
 	if rec.Robots {
 		b = append(b, "robots,"...)
+	}
+	if rec.Helper {
+		b = append(b, "rendering,"...)
 	}
 	switch {
 	case rec.Response != nil && rec.Response.Status == http.StatusNotModified:

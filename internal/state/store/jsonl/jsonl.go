@@ -64,7 +64,7 @@ func Open(disk vfs.FS, cfg Config, marks []store.Mark) (*Store, error) {
 
 // Put writes a line for a page. A visit without a response and a robots.txt have no line.
 func (s *Store) Put(rec *page.Record) error {
-	if rec.Response == nil || rec.Robots || s.noPages {
+	if rec.Response == nil || rec.Robots || rec.Helper || s.noPages {
 		return nil
 	}
 	l := s.lines.Get().(*line)

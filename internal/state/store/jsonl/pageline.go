@@ -11,34 +11,34 @@ import (
 // A PageLine is a line of pages.jsonl: the metadata of a page. kumo repair also creates such lines, the archive view of
 // the web UI embeds PageLine, and exports embed its Visit.
 type PageLine struct {
-	URL         string         `json:"url"`
-	Final       string         `json:"final,omitempty"` // the target of a redirect
-	Status      int            `json:"status"`          // 0 without a response
-	Time        time.Time      `json:"time"`
-	Type        string         `json:"type,omitempty"` // as declared
-	Charset     string         `json:"charset,omitempty"`
-	Lang        string         `json:"lang,omitempty"`
-	Title       string         `json:"title,omitempty"`
-	H1          string         `json:"h1,omitempty"`          // the first h1 with text
-	Description string         `json:"description,omitempty"` // the meta element, as written
-	Canonical   string         `json:"canonical,omitempty"`   // the canonical URL that the page declares, as written
-	HrefLang    []page.Variant `json:"hreflang,omitempty"`    // the page in other languages
-	Bytes       int64          `json:"bytes"`                 // of the payload
-	Digest      string         `json:"digest,omitempty"`      // sha1:BASE32
-	Depth       int            `json:"depth"`
-	Links       int            `json:"links"`                // number of links
-	WARC        string         `json:"warc,omitempty"`       // name of the file in the folder warc
-	Offset      int64          `json:"offset"`               // offset of the record in the file
-	Importance  float64        `json:"importance,omitempty"` // of the URL when it was fetched
-	Sniffed     string         `json:"sniffed,omitempty"`    // detected media type, if different from Type
-	Truncated   string         `json:"truncated,omitempty"`  // the reason
-	Malformed   string         `json:"malformed,omitempty"`  // the reason
-	LinksCut    string         `json:"links_cut,omitempty"`  // the limit that left links unread: memory, entries or length
-	// the sign by which it is known that the page shows nothing without script: root, noscript, empty or redirect
-	NeedsScript string `json:"needs_script,omitempty"`
-	Revisit     string `json:"revisit,omitempty"` // earlier URL with the same payload
-	Recrawl     string `json:"recrawl,omitempty"` // result of the visit, if the URL was visited before
-	Robots      string `json:"robots,omitempty"`  // the page's directives for robots, as written
+	URL            string         `json:"url"`
+	Final          string         `json:"final,omitempty"` // the target of a redirect
+	Status         int            `json:"status"`          // 0 without a response
+	Time           time.Time      `json:"time"`
+	Type           string         `json:"type,omitempty"` // as declared
+	Charset        string         `json:"charset,omitempty"`
+	Lang           string         `json:"lang,omitempty"`
+	Title          string         `json:"title,omitempty"`
+	H1             string         `json:"h1,omitempty"`          // the first h1 with text
+	Description    string         `json:"description,omitempty"` // the meta element, as written
+	Canonical      string         `json:"canonical,omitempty"`   // the canonical URL that the page declares, as written
+	HrefLang       []page.Variant `json:"hreflang,omitempty"`    // the page in other languages
+	Bytes          int64          `json:"bytes"`                 // of the payload
+	Digest         string         `json:"digest,omitempty"`      // sha1:BASE32
+	Depth          int            `json:"depth"`
+	Links          int            `json:"links"`                     // number of links
+	WARC           string         `json:"warc,omitempty"`            // name of the file in the folder warc
+	Offset         int64          `json:"offset"`                    // offset of the record in the file
+	Importance     float64        `json:"importance,omitempty"`      // of the URL when it was fetched
+	Sniffed        string         `json:"sniffed,omitempty"`         // detected media type, if different from Type
+	Truncated      string         `json:"truncated,omitempty"`       // the reason
+	Malformed      string         `json:"malformed,omitempty"`       // the reason
+	LinksCut       string         `json:"links_cut,omitempty"`       // the limit that left links unread: memory, entries or length
+	RenderRequests int            `json:"render_requests,omitempty"` // answered requests of the page, without that for itself
+	RenderSeconds  float64        `json:"render_seconds,omitempty"`
+	Revisit        string         `json:"revisit,omitempty"` // earlier URL with the same payload
+	Recrawl        string         `json:"recrawl,omitempty"` // result of the visit, if the URL was visited before
+	Robots         string         `json:"robots,omitempty"`  // the page's directives for robots, as written
 	// the page has the directive noindex, and the crawl obeys it
 	NoIndex bool `json:"noindex,omitempty"`
 	// the page has the directive noarchive, and the crawl obeys it
@@ -63,6 +63,10 @@ type Visit struct {
 	TotalMS     int64 `json:"total_ms"`
 	// address of the server or proxy; the zero Addr if unknown
 	ServerIP netip.Addr `json:"server_ip,omitzero"`
+	// the sign by which it is known that the page shows nothing without script: root, noscript, empty or redirect
+	NeedsScript string `json:"needs_script,omitempty"`
+	// a browser has run the page's scripts; pages.jsonl describes the page after them
+	Rendered bool `json:"rendered,omitempty"`
 }
 
 // set sets p from a record. p refers to the record's memory until the next call.
@@ -76,13 +80,15 @@ func (p *PageLine) set(rec *page.Record) {
 		Canonical: read.Canonical, HrefLang: read.Variants, Bytes: res.PayloadLen(), Depth: rec.Depth,
 		Links: len(read.Links), WARC: rec.Location.File, Offset: rec.Location.Offset, Importance: rec.Importance,
 		Truncated: string(res.Truncated), Malformed: res.Malformed, LinksCut: string(read.LinksCut),
-		NeedsScript: string(read.NeedsScript),
-		Recrawl:     string(rec.Recrawl), Robots: read.Robots.String(), sum: &rec.Digest,
-		content: rec.Content,
+		Recrawl: string(rec.Recrawl), Robots: read.Robots.String(), sum: &rec.Digest, content: rec.Content,
 		Visit: Visit{From: rec.From, NearDuplicate: rec.NearDuplicate, ConnectMS: res.ConnectTime().Milliseconds(),
-			FirstByteMS: res.FirstByte.Milliseconds(), TotalMS: res.Total.Milliseconds(), ServerIP: res.ServerIP()}}
+			FirstByteMS: res.FirstByte.Milliseconds(), TotalMS: res.Total.Milliseconds(), ServerIP: res.ServerIP(),
+			NeedsScript: string(read.NeedsScript)}}
 	if read.Sniffed != read.Type {
 		p.Sniffed = read.Sniffed
+	}
+	if r := rec.Rendering; r != nil {
+		p.Rendered, p.RenderRequests, p.RenderSeconds = true, r.Requests, r.Took.Seconds()
 	}
 	if rec.Revisit != nil {
 		p.Revisit = rec.Revisit.URL
@@ -137,6 +143,12 @@ func (p *PageLine) Append(b []byte) []byte {
 	l.optional("malformed", p.Malformed)
 	l.optional("links_cut", p.LinksCut)
 	l.optional("needs_script", p.NeedsScript)
+	if p.Rendered {
+		l.flag("rendered", true)
+		l.number("render_requests", int64(p.RenderRequests))
+		l.key("render_seconds")
+		l.b = strconv.AppendFloat(l.b, p.RenderSeconds, 'f', 3, 64)
+	}
 	l.optional("revisit", p.Revisit)
 	l.optional("near_duplicate_of", p.NearDuplicate)
 	l.optional("recrawl", p.Recrawl)

@@ -26,7 +26,12 @@ type Record struct {
 func (r *Record) ID() string { return unbracket(r.Fields["WARC-Record-ID"]) }
 
 // ResponseID returns the id of the response record of the same visit, or "" if the record does not contain it.
-func (r *Record) ResponseID() string { return unbracket(r.Fields["WARC-Concurrent-To"]) }
+func (r *Record) ResponseID() string {
+	if r.Fields["WARC-Type"] == "conversion" {
+		return unbracket(r.Fields["WARC-Refers-To"])
+	}
+	return unbracket(r.Fields["WARC-Concurrent-To"])
+}
 
 func unbracket(id string) string { return strings.TrimSuffix(strings.TrimPrefix(id, "<"), ">") }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/sha1"
 	"encoding/binary"
 	"encoding/hex"
+	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
@@ -41,6 +42,7 @@ func (d *draft) visit(rec *page.Record) (id string, length int64) {
 	}
 	d.request(rec, id)
 	d.metadata(rec, id)
+	d.conversion(rec, id)
 	return id, length
 }
 
@@ -179,6 +181,16 @@ func (d *draft) request(rec *page.Record, answer string) {
 	}
 }
 
+// conversion stores the document of a rendered page after its scripts.
+func (d *draft) conversion(rec *page.Record, answer string) {
+	if rec.Rendering == nil {
+		return
+	}
+	d.fields("conversion", "")
+	d.ref("WARC-Refers-To", answer)
+	d.end("text/html; charset=utf-8", rec.Rendering.HTML, smallText)
+}
+
 func (d *draft) metadata(rec *page.Record, answer string) {
 	d.fields("metadata", "")
 	d.ref("WARC-Concurrent-To", answer)
@@ -222,6 +234,9 @@ func appendDescription(b []byte, rec *page.Record) []byte {
 	if rec.Page != nil {
 		b = appendField(b, "linksCut", string(rec.Page.LinksCut))
 		b = appendField(b, "needsScript", string(rec.Page.NeedsScript))
+	}
+	if r := rec.Rendering; r != nil {
+		b = fmt.Appendf(b, "rendered: requests=%d seconds=%.3f complete=%t\r\n", r.Requests, r.Took.Seconds(), r.Complete)
 	}
 	if isUnmodified(rec) {
 		for line := range bytes.Lines(headBytes(rec.Response)) {

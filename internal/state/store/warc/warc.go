@@ -2,8 +2,9 @@
 //
 // # Records
 //
-// A visit becomes up to three consecutive records: response (or revisit), request and metadata. Each is a separate
-// member of the compressed file, so a reader can start at any of them.
+// A visit becomes up to four consecutive records: response (or revisit), request, metadata and, for a rendered page,
+// conversion: the document after its scripts. Each is a separate member of the compressed file, so a reader can start at
+// any of them.
 //
 // The goroutine that calls Put builds and compresses the records, in reused buffers. Only appending the finished bytes
 // is serialized. Most bodies are already compressed, and most other records are small. For both, building Huffman codes

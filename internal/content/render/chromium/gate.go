@@ -1,4 +1,4 @@
-package render
+package chromium
 
 import (
 	"context"
@@ -15,6 +15,8 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/target"
+
+	"kumo/internal/content/render"
 )
 
 // A gate answers the requests and questions of one page, and knows when it is quiet.
@@ -23,23 +25,24 @@ type gate struct {
 	ctx    context.Context // for the answers
 	cancel context.CancelFunc
 	tab    context.Context // of the page
-	answer Answerer
+	answer render.Answerer
 
 	answering sync.WaitGroup
 	changed   chan struct{} // has an element after a change of the fields below
 
-	mu       sync.Mutex // guards the fields below
-	closed   bool
-	top      cdp.FrameID // the page's own frame; "" before its first request
-	failure  error       // why the document could not be fetched
-	crashed  bool
-	underWay int
-	last     time.Time // of the last begin or end of a request
-	loaded   time.Time // zero before the page has loaded
-	counts   Result
+	mu          sync.Mutex // guards the fields below
+	closed      bool
+	top         cdp.FrameID // the page's own frame; "" before its first request
+	failure     error       // why the document could not be fetched
+	hasDocument bool        // the document was answered, not only redirected
+	crashed     bool
+	underWay    int
+	last        time.Time // of the last begin or end of a request
+	loaded      time.Time // zero before the page has loaded
+	counts      render.Result
 }
 
-func newGate(ctx, tab context.Context, cfg *Config, answer Answerer) *gate {
+func newGate(ctx, tab context.Context, cfg *Config, answer render.Answerer) *gate {
 	g := &gate{cfg: cfg, tab: tab, answer: answer, changed: make(chan struct{}, 1), last: time.Now()}
 	g.ctx, g.cancel = context.WithCancel(ctx)
 	return g
@@ -139,17 +142,13 @@ func (g *gate) admit(e *fetch.EventRequestPaused) bool {
 // handle answers a paused request. Each one must be answered, else the page waits for ever.
 func (g *gate) handle(e *fetch.EventRequestPaused, allowed bool) {
 	document := e.ResourceType == network.ResourceTypeDocument && e.FrameID == g.topFrame()
-	var resp *Response
-	err := ErrBlocked
+	var resp *render.Response
+	err := render.ErrBlocked
 	if allowed {
-		resp, err = g.answer(g.ctx, &Request{URL: e.Request.URL, Method: e.Request.Method, Header: header(e.Request.Headers),
+		resp, err = g.answer(g.ctx, &render.Request{URL: e.Request.URL, Method: e.Request.Method, Header: header(e.Request.Headers),
 			Document: document, Type: string(e.ResourceType)})
 	}
-	if document { // before the browser reports it
-		g.mu.Lock()
-		g.failure = err
-		g.mu.Unlock()
-	}
+	first := document && g.isFirstDocument(resp, err) // before the browser reports it
 	if err == nil {
 		_, sent := call(g, fetch.FulfillRequest, fetch.FulfillRequestParams{RequestID: e.RequestID,
 			ResponseCode: int64(resp.Status), ResponseHeaders: headerEntries(resp.Header),
@@ -160,7 +159,10 @@ func (g *gate) handle(e *fetch.EventRequestPaused, allowed bool) {
 		}
 	} else {
 		reason := network.ErrorReasonConnectionFailed
-		if errors.Is(err, ErrBlocked) {
+		switch {
+		case document && !first:
+			reason = network.ErrorReasonAborted // others replace the page by the browser's error page
+		case errors.Is(err, render.ErrBlocked):
 			reason = network.ErrorReasonBlockedByClient
 		}
 		_, _ = call(g, fetch.FailRequest, fetch.FailRequestParams{RequestID: e.RequestID, ErrorReason: reason})
@@ -171,7 +173,7 @@ func (g *gate) handle(e *fetch.EventRequestPaused, allowed bool) {
 	case err == nil:
 		g.counts.Requests++
 		g.counts.Bytes += len(resp.Body)
-	case errors.Is(err, ErrBlocked) && allowed:
+	case errors.Is(err, render.ErrBlocked) && allowed:
 		g.counts.Blocked++
 	case allowed:
 		g.counts.Failed++
@@ -181,13 +183,24 @@ func (g *gate) handle(e *fetch.EventRequestPaused, allowed bool) {
 	g.notify()
 }
 
+// isFirstDocument reports whether only redirects were answered before, and records the error of the page's own document.
+func (g *gate) isFirstDocument(resp *render.Response, err error) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	first := !g.hasDocument
+	if first {
+		g.failure, g.hasDocument = err, err == nil && resp.Status/100 != 3
+	}
+	return first
+}
+
 func (g *gate) topFrame() cdp.FrameID {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.top
 }
 
-// ownFields are header fields of the browser. The fetcher of the Answerer sets its own.
+// ownFields are header fields of the browser. The fetcher of the [render.Answerer] sets its own.
 var ownFields = []string{"User-Agent", "Accept-Encoding", "Cookie", "Host", "Connection", "Upgrade-Insecure-Requests"}
 
 func header(fields network.Headers) http.Header {
@@ -262,7 +275,7 @@ func (g *gate) wait(now, began time.Time) (wait time.Duration, quiet bool) {
 }
 
 // count adds the gate's counts to a result.
-func (g *gate) count(r *Result) {
+func (g *gate) count(r *render.Result) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	c := &g.counts

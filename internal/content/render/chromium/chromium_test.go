@@ -1,4 +1,4 @@
-package render
+package chromium
 
 import (
 	"bytes"
@@ -16,6 +16,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"kumo/internal/content/render"
 )
 
 // newBrowser starts a browser. Without one, the test is skipped, but in CI it fails.
@@ -44,7 +46,7 @@ type web struct {
 	asked []string
 }
 
-func (w *web) answer(ctx context.Context, r *Request) (*Response, error) {
+func (w *web) answer(ctx context.Context, r *render.Request) (*render.Response, error) {
 	u, err := url.Parse(r.URL)
 	if err != nil {
 		return nil, err
@@ -55,24 +57,24 @@ func (w *web) answer(ctx context.Context, r *Request) (*Response, error) {
 	w.mu.Unlock()
 	text, ok := w.files[key]
 	if !ok {
-		return &Response{Status: http.StatusNotFound, Header: http.Header{"Content-Type": {"text/html"}},
+		return &render.Response{Status: http.StatusNotFound, Header: http.Header{"Content-Type": {"text/html"}},
 			Body: []byte("nothing here")}, nil
 	}
 	switch {
 	case text == "blocked":
-		return nil, ErrBlocked
+		return nil, render.ErrBlocked
 	case text == "never":
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
 	if to, ok := strings.CutPrefix(text, "Location: "); ok {
-		return &Response{Status: http.StatusFound, Header: http.Header{"Location": {to}}}, nil
+		return &render.Response{Status: http.StatusFound, Header: http.Header{"Location": {to}}}, nil
 	}
 	kind := map[string]string{".js": "text/javascript", ".json": "application/json", ".pdf": "application/pdf"}[filepath.Ext(u.Path)]
 	if kind == "" {
 		kind = "text/html; charset=utf-8"
 	}
-	return &Response{Status: http.StatusOK, Header: http.Header{"Content-Type": {kind}}, Body: []byte(text)}, nil
+	return &render.Response{Status: http.StatusOK, Header: http.Header{"Content-Type": {kind}}, Body: []byte(text)}, nil
 }
 
 func (w *web) wasAsked(request string) bool {
@@ -90,11 +92,11 @@ func TestRender(t *testing.T) {
 		files map[string]string // "/" is the page
 		want  string            // in the document
 		lacks string
-		check func(t *testing.T, w *web, r *Result)
+		check func(t *testing.T, w *web, r *render.Result)
 	}{
 		{name: "client-side app", files: map[string]string{"/": `<!doctype html><html lang="en"><title>App</title><div id=root></div>` + list,
 			"/api.json": `["/a","/b"]`}, want: `<a href="/a">/a</a><a href="/b">/b</a>`,
-			check: func(t *testing.T, _ *web, r *Result) {
+			check: func(t *testing.T, _ *web, r *render.Result) {
 				if !r.Complete || r.Title != "App" || r.Requests < 2 || !bytes.HasPrefix(r.HTML, []byte(`<!DOCTYPE html>`)) ||
 					!bytes.Contains(r.HTML, []byte(`<html lang="en">`)) {
 					t.Errorf("%+v", r)
@@ -103,7 +105,7 @@ func TestRender(t *testing.T) {
 		{name: "shadow DOM", files: map[string]string{"/": `<div id=h></div><script>
 			h.attachShadow({mode: 'open'}).innerHTML = '<p>inside <a href=/s>s</a></p>'</script>`}, want: `inside <a href="/s">s</a>`},
 		{name: "redirect", files: map[string]string{"/": "Location: /next", "/next": "<p>arrived"}, want: "arrived",
-			check: func(t *testing.T, _ *web, r *Result) {
+			check: func(t *testing.T, _ *web, r *render.Result) {
 				if r.URL != "http://x.test/next" {
 					t.Errorf("%s", r.URL)
 				}
@@ -111,7 +113,7 @@ func TestRender(t *testing.T) {
 		{name: "script leads elsewhere", files: map[string]string{"/": `<script>location.replace('/next')</script>`,
 			"/next": "<p>arrived"}, want: "arrived"},
 		{name: "history", files: map[string]string{"/": `<p>x<script>history.pushState({}, '', '/state')</script>`}, want: "x",
-			check: func(t *testing.T, _ *web, r *Result) {
+			check: func(t *testing.T, _ *web, r *render.Result) {
 				if r.URL != "http://x.test/state" {
 					t.Errorf("%s", r.URL)
 				}
@@ -120,7 +122,7 @@ func TestRender(t *testing.T) {
 			want: `<p id="p">`},
 		{name: "dialogs", files: map[string]string{"/": `<script>onbeforeunload = () => 'stay'; alert('hello'); confirm('sure?');
 			onload = () => { alert('loaded'); document.body.append('went on') }</script><body>`}, want: "went on",
-			check: func(t *testing.T, _ *web, r *Result) {
+			check: func(t *testing.T, _ *web, r *render.Result) {
 				if r.Dialogs != 3 {
 					t.Errorf("%d dialogs", r.Dialogs)
 				}
@@ -128,7 +130,7 @@ func TestRender(t *testing.T) {
 		{name: "frames and workers", files: map[string]string{"/": `<iframe src=/frame></iframe><iframe src="http://other.test/"></iframe>
 			<script>new Worker('/worker.js')</script>`, "/frame": `<script>fetch('/from-frame')</script>`,
 			"other.test/": `<script>fetch('/from-other')</script>`, "/worker.js": `fetch('/from-worker'); importScripts('/more.js')`,
-			"/more.js": ``}, want: "iframe", check: func(t *testing.T, w *web, r *Result) {
+			"/more.js": ``}, want: "iframe", check: func(t *testing.T, w *web, r *render.Result) {
 			for _, want := range []string{"x.test/from-frame", "other.test/from-other", "x.test/from-worker", "x.test/more.js"} {
 				if !w.wasAsked("GET " + want) {
 					t.Errorf("%s was not requested", want)
@@ -142,7 +144,7 @@ func TestRender(t *testing.T) {
 			new WebSocket('ws://x.test/socket'); open('/popup'); navigator.sendBeacon('/beacon', 'x');
 			fetch('/post', {method: 'POST', body: 'x'}); navigator.serviceWorker?.register('/sw.js');</script>`,
 			"/shared.js": `fetch('/from-shared')`, "/popup": "popup", "/sw.js": `fetch('/from-sw')`}, want: "here",
-			check: func(t *testing.T, w *web, r *Result) {
+			check: func(t *testing.T, w *web, r *render.Result) {
 				for _, bad := range []string{"GET x.test/from-shared", "GET x.test/popup", "POST x.test/beacon", "POST x.test/post"} {
 					if w.wasAsked(bad) {
 						t.Errorf("%s was requested", bad)
@@ -153,13 +155,13 @@ func TestRender(t *testing.T) {
 				}
 			}},
 		{name: "blocked resource", files: map[string]string{"/": `<script src=/gone.js></script><p>rest`, "/gone.js": "blocked"},
-			want: "rest", check: func(t *testing.T, _ *web, r *Result) {
+			want: "rest", check: func(t *testing.T, _ *web, r *render.Result) {
 				if r.Blocked != 1 || r.Failed != 0 {
 					t.Errorf("%+v", r)
 				}
 			}},
 		{name: "requests that never end", files: map[string]string{"/": `<p>rest<script>onload = () => fetch('/events')</script>`,
-			"/events": "never"}, want: "rest", check: func(t *testing.T, _ *web, r *Result) {
+			"/events": "never"}, want: "rest", check: func(t *testing.T, _ *web, r *render.Result) {
 			if r.Complete {
 				t.Error("it is said to be complete")
 			}
@@ -175,7 +177,7 @@ func TestRender(t *testing.T) {
 				w.files[path] = text
 			}
 			b.cfg.Settle = 3 * time.Second
-			r, err := b.Render(t.Context(), Job{URL: "http://x.test/", Answer: w.answer})
+			r, err := b.Render(t.Context(), render.Job{URL: "http://x.test/", Answer: w.answer})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -194,16 +196,16 @@ func TestDocumentFails(t *testing.T) {
 	b := newBrowser(t, nil)
 	w := &web{files: map[string]string{"x.test/": "<p>well"}}
 	refused := errors.New("connection refused")
-	_, err := b.Render(t.Context(), Job{URL: "http://x.test/", Answer: func(context.Context, *Request) (*Response, error) {
+	_, err := b.Render(t.Context(), render.Job{URL: "http://x.test/", Answer: func(context.Context, *render.Request) (*render.Response, error) {
 		return nil, refused
 	}})
-	if !errors.Is(err, ErrDocument) || !errors.Is(err, refused) {
+	if !errors.Is(err, render.ErrDocument) || !errors.Is(err, refused) {
 		t.Errorf("%v", err)
 	}
-	if r, err := b.Render(t.Context(), Job{URL: "http://x.test/", Answer: w.answer}); err != nil || !bytes.Contains(r.HTML, []byte("well")) {
+	if r, err := b.Render(t.Context(), render.Job{URL: "http://x.test/", Answer: w.answer}); err != nil || !bytes.Contains(r.HTML, []byte("well")) {
 		t.Errorf("%v", err)
 	}
-	if r, err := b.Render(t.Context(), Job{URL: "http://x.test/none", Answer: w.answer}); err != nil || r.Requests == 0 {
+	if r, err := b.Render(t.Context(), render.Job{URL: "http://x.test/none", Answer: w.answer}); err != nil || r.Requests == 0 {
 		t.Errorf("an answer with an error status: %+v, %v", r, err)
 	}
 }
@@ -216,7 +218,7 @@ func TestPagesAreSeparate(t *testing.T) {
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
-			r, err := b.Render(t.Context(), Job{URL: "http://x.test/", Answer: w.answer})
+			r, err := b.Render(t.Context(), render.Job{URL: "http://x.test/", Answer: w.answer})
 			if err != nil || !bytes.Contains(r.HTML, []byte(">saw:</p>")) {
 				t.Errorf("%s, %v", r.HTML, err)
 			}
@@ -228,7 +230,7 @@ func TestPagesAreSeparate(t *testing.T) {
 func TestScreenshot(t *testing.T) {
 	b := newBrowser(t, func(c *Config) { c.Width, c.Height = 640, 480 })
 	w := &web{files: map[string]string{"x.test/": `<body style="background:#f00">`}}
-	r, err := b.Render(t.Context(), Job{URL: "http://x.test/", Answer: w.answer, Screenshot: true})
+	r, err := b.Render(t.Context(), render.Job{URL: "http://x.test/", Answer: w.answer, Screenshot: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,8 +250,8 @@ func TestLimits(t *testing.T) {
 		"x.test/long":  `<script>for (let i = 0; i < 1e4; i++) document.write('<p>long</p>')</script>`,
 		"x.test/many":  `<script>for (let i = 0; i < 100; i++) fetch('/n?' + i)</script>`,
 		"x.test/loops": `<p>text<script>onload = () => { for (;;); }</script>`}}
-	render := func(path string) (*Result, error) {
-		return b.Render(t.Context(), Job{URL: "http://x.test" + path, Answer: w.answer})
+	render := func(path string) (*render.Result, error) {
+		return b.Render(t.Context(), render.Job{URL: "http://x.test" + path, Answer: w.answer})
 	}
 	if r, err := render("/slow"); err != nil || r.Complete || !bytes.Contains(r.HTML, []byte("text")) {
 		t.Errorf("slow: %+v, %v", r, err)
@@ -279,7 +281,7 @@ func TestCrash(t *testing.T) {
 		}
 		b.kill()
 	}()
-	if _, err := b.Render(t.Context(), Job{URL: "http://x.test/", Answer: w.answer}); err == nil {
+	if _, err := b.Render(t.Context(), render.Job{URL: "http://x.test/", Answer: w.answer}); err == nil {
 		t.Error("a page of a killed browser has a result")
 	}
 	if b.Healthy() {

@@ -1,4 +1,4 @@
-package render
+package chromium
 
 import (
 	"context"
@@ -62,7 +62,7 @@ var disabledFeatures = strings.Join([]string{"Translate", "IsolateOrigins", "sit
 func options(cfg *Config) []chromedp.ExecAllocatorOption {
 	all := append(chromedp.DefaultExecAllocatorOptions[:len(chromedp.DefaultExecAllocatorOptions):len(
 		chromedp.DefaultExecAllocatorOptions)],
-		chromedp.ExecPath(cfg.Path), chromedp.WindowSize(cfg.Width, cfg.Height),
+		chromedp.ExecPath(cfg.Path), chromedp.WindowSize(cfg.Width, cfg.Height), chromedp.ModifyCmdFunc(isolate),
 		// no network: see the package's comment
 		chromedp.ProxyServer("http://127.0.0.1:9"), chromedp.Flag("proxy-bypass-list", "<-loopback>"),
 		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND"),

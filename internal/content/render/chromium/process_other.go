@@ -1,0 +1,8 @@
+//go:build !linux
+
+package chromium
+
+import "os/exec"
+
+// isolate does nothing: if kumo is killed, the browser ends when it finds its pipe closed.
+func isolate(*exec.Cmd) {}
