@@ -111,7 +111,7 @@ func addVerbs(root *cobra.Command) {
 		setCommand(), pauseCommand(), resumeCommand(), blockCommand(), stopCommand())
 	group("batch", "Crawl in layers, day by day:", batchCommand())
 	group("look", "Inspect a crawl:", explainCommand(), hostsCommand(), queueCommand(), seenCommand(), topCommand(),
-		linksCommand(), trapsCommand(), searchCommand(), verifyCommand(), serveCommand(), openCommand(), mcpCommand())
+		linksCommand(), auditCommand(), trapsCommand(), searchCommand(), verifyCommand(), serveCommand(), openCommand(), mcpCommand())
 	group("other", "Export and index a crawl:", exportCommand(), indexCommand())
 	group("keep", "Back up and repair a crawl:", snapshotCommand(), repairCommand())
 	group("try", "Try out:", checkCommand(), doctorCommand(), synthwebCommand(), simCommand())

@@ -7,7 +7,8 @@
 // allow skipping the response records before them.
 //
 // Memory holds some hundred bytes for each URL that failed or redirects, up to a limit, and nothing for other pages and
-// for links. Results are sorted on disk: a [Query] collects them, and one pass over the files can answer several. A page's response record is read only for the anchor text of a reported link.
+// for links. Results are sorted on disk: a [Query] collects them, and one pass over the files can answer several. A
+// page's response record is read only for the anchor text of a reported link.
 package links
 
 import (
