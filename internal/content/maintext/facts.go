@@ -110,12 +110,17 @@ func (f *facts) dates(d *document, i int, n *html.Node) {
 			}
 		}
 	}
-	if f.named == "" && is&dateName != 0 && !isModified(n) {
+	if f.named == "" && is&dateName != 0 {
 		if f.named = f.read(attr(n, "content")); f.named == "" {
 			line := d.shortTextOf(n)
 			if f.named = f.read(line); f.named != "" {
-				f.named = f.read(withoutChange(line))
+				if rest := withoutChange(line); rest != line {
+					f.named = f.read(rest)
+				}
 			}
+		}
+		if f.named != "" && isModified(n) {
+			f.named = ""
 		}
 		if f.named == "" && is&publishedName != 0 {
 			f.named = f.read(attr(n, "title"))
