@@ -59,8 +59,6 @@ var (
 		`(?:geschrieben|verfasst|erstellt|veröffentlicht|text)\s+von\b|(?:écrit|publié|rédigé|proposé)\s+par\b|` +
 		`(?:escrito|publicado)\s+por\b|(?:scritto|pubblicato)\s+da\b|(?:автор|autor|autorin|auteur|autore)\s*:|` +
 		`(?:作者|撰文|文)\s*[:：])\s*`)
-	// endsBy is the end of a line about the text before a link to its author.
-	endsBy = regexp.MustCompile(`(?i)(?:^|\s)(?:by|von|par|por)\s*$`)
 	// justBy begins a line that has nothing but a name.
 	justBy   = regexp.MustCompile(`^\s*(?:By|BY|Von|Par|Por)\s+`)
 	nameEnds = regexp.MustCompile(`\s*(?:[|•·–—,;(»]|\s-\s|\s(?:on|am|in|at|le|el|il)\s|\s\d|\.\s|\.?$)`)
@@ -81,7 +79,7 @@ func (f *facts) readByline(d *document, i int, n *html.Node) {
 		}
 		return
 	}
-	if endsBy.MatchString(s) && d.names[d.tree.Parent(i)]&(dateName|authorName|metaName) != 0 {
+	if endsBy(s) && d.names[d.tree.Parent(i)]&(dateName|authorName|metaName) != 0 {
 		f.spoken = d.nameAfter(n)
 		return
 	}
@@ -96,6 +94,16 @@ var introductions = []string{"by", "By", "BY", "von", "Von", "par", "Par", "por"
 // mayIntroduce quickly excludes most texts.
 func mayIntroduce(s string) bool {
 	return slices.ContainsFunc(introductions, func(word string) bool { return strings.Contains(s, word) })
+}
+
+// endsBy reports whether a text is the part of a line before a link to an author.
+func endsBy(s string) bool {
+	s = strings.TrimSpace(s)
+	switch strings.ToLower(s[strings.LastIndexAny(s, " \n\t")+1:]) {
+	case "by", "von", "par", "por":
+		return true
+	}
+	return false
 }
 
 // nameAfter returns the name in the element after a text.

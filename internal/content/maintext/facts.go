@@ -95,7 +95,7 @@ func (f *facts) dates(d *document, i int, n *html.Node) {
 			f.local = append(f.local, t)
 		}
 		found := cmp.Or(f.read(at), f.read(d.shortTextOf(n)))
-		if found != "" && is&publishedName == 0 && isModified(n) {
+		if found != "" && is&publishedName == 0 && f.time == "" && isModified(n) {
 			return
 		}
 		if f.published == "" && (is&publishedName != 0 || has(n, "pubdate")) {
@@ -110,8 +110,18 @@ func (f *facts) dates(d *document, i int, n *html.Node) {
 			}
 		}
 	}
-	if f.named == "" && is&dateName != 0 && !isModified(n) {
-		f.named = cmp.Or(f.read(attr(n, "content")), f.read(withoutChange(d.shortTextOf(n))))
+	if f.named == "" && is&dateName != 0 {
+		if f.named = f.read(attr(n, "content")); f.named == "" {
+			line := d.shortTextOf(n)
+			if f.named = f.read(line); f.named != "" {
+				if rest := withoutChange(line); rest != line {
+					f.named = f.read(rest)
+				}
+			}
+		}
+		if f.named != "" && isModified(n) {
+			f.named = ""
+		}
 		if f.named == "" && is&publishedName != 0 {
 			f.named = f.read(attr(n, "title"))
 		}
