@@ -264,6 +264,9 @@ func (r *resources) rulesOf(ctx context.Context, it *item.Item, u weburl.URL) (*
 		return rules, nil
 	}
 	rules, err, _ := r.flights.Do("robots.txt of "+u.Origin(), func() (any, error) { return r.fetchRobots(ctx, it, u) })
+	if canceled(err) && ctx.Err() == nil { // the page that was first to need it has ended
+		return r.fetchRobots(ctx, it, u)
+	}
 	if err != nil {
 		return nil, err
 	}
