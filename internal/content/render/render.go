@@ -35,7 +35,8 @@ type Answerer func(ctx context.Context, r *Request) (*Response, error)
 // ErrBlocked means that a request is not allowed.
 var ErrBlocked = errors.New("blocked by the crawl's rules")
 
-// ErrCrashed means that the browser, or the process of the page, has crashed or was killed. The page may be tried again.
+// ErrCrashed means that the browser, or the process of the page, has crashed or was killed. The page may be tried
+// again.
 var ErrCrashed = errors.New("the browser has crashed")
 
 // ErrDocument means that the page itself could not be fetched.

@@ -30,8 +30,8 @@ import (
 )
 
 // What a rendered page requests is answered here, by the rules of the crawl: robots.txt, block list and excluded URLs,
-// private addresses, sessions, proxies, rate and limits. Resources may be on any host, as those of --embeds. They do not
-// wait for their host's delay, which would make a page of fifty resources take a minute; but a host gets no more of
+// private addresses, sessions, proxies, rate and limits. Resources may be on any host, as those of --embeds. They do
+// not wait for their host's delay, which would make a page of fifty resources take a minute; but a host gets no more of
 // these requests at once than it may have connections, and none while the crawl backs off from it.
 
 const (
@@ -199,7 +199,8 @@ func (r *resources) fetch(ctx context.Context, it *item.Item, u weburl.URL, q *r
 		return nil, err
 	}
 	a := &render.Response{Status: resp.Status, Header: resp.Header.Clone(), Body: bytes.Clone(resp.Body)}
-	if a.Status < 500 && a.Status != http.StatusTooManyRequests && !strings.Contains(a.Header.Get("Cache-Control"), "no-store") {
+	lasts := a.Status < 500 && a.Status != http.StatusTooManyRequests // missing ones, too: favicon.ico is often missing
+	if lasts && !strings.Contains(a.Header.Get("Cache-Control"), "no-store") {
 		r.cache.put(key, a)
 	}
 	return a, nil
@@ -264,6 +265,9 @@ func (r *resources) rulesOf(ctx context.Context, it *item.Item, u weburl.URL) (*
 		return rules, nil
 	}
 	rules, err, _ := r.flights.Do("robots.txt of "+u.Origin(), func() (any, error) { return r.fetchRobots(ctx, it, u) })
+	if canceled(err) && ctx.Err() == nil { // the page that was first to need it has ended
+		return r.fetchRobots(ctx, it, u)
+	}
 	if err != nil {
 		return nil, err
 	}

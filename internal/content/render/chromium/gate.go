@@ -145,8 +145,8 @@ func (g *gate) handle(e *fetch.EventRequestPaused, allowed bool) {
 	var resp *render.Response
 	err := render.ErrBlocked
 	if allowed {
-		resp, err = g.answer(g.ctx, &render.Request{URL: e.Request.URL, Method: e.Request.Method, Header: header(e.Request.Headers),
-			Document: document, Type: string(e.ResourceType)})
+		resp, err = g.answer(g.ctx, &render.Request{URL: e.Request.URL, Method: e.Request.Method,
+			Header: header(e.Request.Headers), Document: document, Type: string(e.ResourceType)})
 	}
 	first := document && g.isFirstDocument(resp, err) // before the browser reports it
 	if err == nil {
@@ -183,7 +183,8 @@ func (g *gate) handle(e *fetch.EventRequestPaused, allowed bool) {
 	g.notify()
 }
 
-// isFirstDocument reports whether only redirects were answered before, and records the error of the page's own document.
+// isFirstDocument reports whether only redirects were answered before, and records the error of the page's own
+// document.
 func (g *gate) isFirstDocument(resp *render.Response, err error) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -22,8 +22,8 @@ type PoolConfig struct {
 // retryStart is how long a pool waits after a browser did not start. Until then, Render returns the error.
 const retryStart = 10 * time.Second
 
-// A Pool renders pages in a browser that it starts when the first page needs it. It replaces a browser that has crashed,
-// is old, or has rendered many pages, also while it renders others. Its methods are safe for concurrent use.
+// A Pool renders pages in a browser that it starts when the first page needs it. It replaces a browser that has
+// crashed, is old, or has rendered many pages, also while it renders others. Its methods are safe for concurrent use.
 type Pool struct {
 	cfg   PoolConfig
 	slots chan struct{} // held while a page is rendered
