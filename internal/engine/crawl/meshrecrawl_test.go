@@ -3,7 +3,6 @@ package crawl
 import (
 	"context"
 	"math/rand/v2"
-	"os"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -92,12 +91,9 @@ func TestAMeshVisitsPagesAgain(t *testing.T) {
 }
 
 // TestAMeshVisitsPagesOfLostNodesAgain crashes nodes at any byte that their engines or histories write. One of them does
-// not come back. In about one of 200 runs of a seed, all pages of one host are not visited for minutes: an error of
-// kumo, see docs/decisions/mesh.md.
+// not come back.
 func TestAMeshVisitsPagesOfLostNodesAgain(t *testing.T) {
-	if os.Getenv("KUMO_TEST_LONG") == "" {
-		t.Skip("SKIPPED: it fails in one of 200 runs, by a known error; set KUMO_TEST_LONG to run it")
-	}
+	testmain.Slow(t)
 	for seed, last := testmain.Seeds(2, 10); seed < last; seed++ {
 		m := &maze{hosts: 20, pages: 200 + int(seed)}
 		c := newRecrawl(t, 4, m)
