@@ -114,6 +114,15 @@ func text(r Record) string {
 // dump returns the complete content of a history, read in pieces, in the format of known.String.
 func dump(t testing.TB, d *DB, most int) string {
 	t.Helper()
+	all := dumpAll(t, d, most)
+	if parts := dumpParts(t, d, most); parts != all {
+		t.Errorf("by ranges of keys it knows\n%swant\n%s", parts, all)
+	}
+	return all
+}
+
+func dumpAll(t testing.TB, d *DB, most int) string {
+	t.Helper()
 	all := known{}
 	for next, begun := Cursor(""), false; next != "" || !begun; begun = true {
 		records, n, err := d.Records("", next, most)
@@ -122,9 +131,6 @@ func dump(t testing.TB, d *DB, most int) string {
 			all.enter(r)
 		}
 		next = n
-	}
-	if parts := dumpParts(t, d, most); parts != all.String() {
-		t.Errorf("by ranges of keys it knows\n%swant\n%s", parts, all)
 	}
 	return all.String()
 }
