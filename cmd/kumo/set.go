@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"kumo/internal/app/admin"
+	"kumo/internal/app/inspect"
 	"kumo/internal/app/job"
 	"kumo/internal/app/setting"
 	"kumo/internal/app/wire/cluster"
@@ -216,10 +217,18 @@ func (c *clusterFlags) warnUnsent(ctx context.Context, w io.Writer, control admi
 		return
 	}
 	all, err := control.Cluster(ctx, c.crawl)
-	if err != nil || all.Gone.Pages == 0 {
+	if err != nil {
 		return // the settings are changed; kumo status shows the error
 	}
 	n, pages := int64(all.Gone.Nodes), all.Gone.Pages
+	for i := range all.Nodes { // some are still listed
+		if one := &all.Nodes[i]; one.Is == inspect.NodeLeft || one.Is == inspect.NodeDead {
+			n, pages = n+1, pages+one.Pages
+		}
+	}
+	if pages == 0 {
+		return
+	}
 	for _, sink := range added {
 		fmt.Fprintf(w, "kumo: %s %s left or %s lost, and nobody sends the records of %s %s to the new sink: "+
 			"kumo export --to %s FOLDER sends them, for each of their folders or storage locations\n",
