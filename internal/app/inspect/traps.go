@@ -28,7 +28,7 @@ func TrapPatterns(disk vfs.FS, file string, rules, released []string) ([]TrapPat
 		s, err := jsonl.ParseSkip(line)
 		name := traps.Pattern(s.Why)
 		if err != nil || !slices.Contains(rules, s.Rule) || name == "" {
-			return nil //nolint:nilerr // verify says what is wrong with a line
+			return nil //nolint:nilerr // kumo verify reports the line
 		}
 		p := found[name]
 		if p == nil {

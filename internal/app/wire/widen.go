@@ -143,7 +143,7 @@ func (o *opening) reenterSkips(ctx context.Context, r *crawl.Reentry, wanted fun
 	_, err := store.EachLineOf(o.disk, o.Folder.Path("skipped.jsonl"), func(line []byte, _ int64) error {
 		s, err := jsonl.ParseSkip(line)
 		if err != nil || !wanted(&s) {
-			return nil //nolint:nilerr // verify says what is wrong with a line
+			return nil //nolint:nilerr // kumo verify reports the line
 		}
 		return r.Skipped(ctx, &page.Skip{URL: s.URL, Host: s.Host, From: s.From, Depth: s.Depth})
 	})
@@ -191,7 +191,7 @@ func (o *opening) reread(ctx context.Context, w widening) (n rereadCounts, err e
 	_, err = store.EachLineOf(o.disk, o.Folder.Path("pages.jsonl"), func(line []byte, _ int64) error {
 		p, err := jsonl.ParsePage(line)
 		if err != nil || p.WARC == "" || p.Status != http.StatusOK || p.NoIndex || p.NoArchive || p.Revisit != "" {
-			return ctx.Err() //nolint:nilerr // verify says what is wrong with a line
+			return ctx.Err() //nolint:nilerr // kumo verify reports the line
 		}
 		return errors.Join(r.page(&p, &n), ctx.Err())
 	})

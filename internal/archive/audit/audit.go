@@ -31,7 +31,7 @@ type Config struct {
 	Begin func(*Table) (write func(cells []string) error, end func() error, err error)
 }
 
-// Limits decide what is a problem.
+// Limits are the thresholds beyond which an audit reports a page.
 type Limits struct {
 	Title, Description int           // characters
 	Slow               time.Duration // from the request to the end of the response

@@ -147,7 +147,7 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-// Without WARC files the tables about pages are written, and the summary says what is missing.
+// TestWithoutRecords audits a crawl without WARC files: it writes the tables about pages, and names the missing ones.
 func TestWithoutRecords(t *testing.T) {
 	c := recordtest.Write(t, "gzip", slices.Values([]*page.Record{visit(1, "", 200, a("gone")), visit(2, "gone", 404)}))
 	if err := os.Remove(c.Path(c.WARC)); err != nil {

@@ -139,7 +139,7 @@ func (f *Finder) EachVisit(ctx context.Context, call func(*jsonl.PageLine) error
 	return f.eachLine(ctx, pagesName, func(text []byte) error {
 		p, err := jsonl.ParsePage(text)
 		if err != nil || p.Status == http.StatusNotModified || strings.HasSuffix(p.URL, "/robots.txt") {
-			return nil //nolint:nilerr // verify says what is wrong with a line
+			return nil //nolint:nilerr // kumo verify reports the line
 		}
 		last, again := f.known.revisited[f.known.hash(p.URL)]
 		if again && p.Time.UnixMilli() < last {
@@ -199,7 +199,7 @@ func (f *Finder) readLog(ctx context.Context) error {
 	return f.eachLine(ctx, "crawl.log", func(text []byte) error {
 		e, err := crawllog.Parse(text)
 		if err != nil || e.Has("robots") {
-			return nil //nolint:nilerr // verify says what is wrong with a line
+			return nil //nolint:nilerr // kumo verify reports the line
 		}
 		if e.Status > 0 {
 			f.known.hosts[f.known.hash(item.HostOf(e.URL))] = true
@@ -239,7 +239,7 @@ func (f *Finder) readPages(ctx context.Context) error {
 		}
 		p, err := jsonl.ParsePage(text)
 		if err != nil {
-			return nil //nolint:nilerr // verify says what is wrong with a line
+			return nil //nolint:nilerr // kumo verify reports the line
 		}
 		if p.Final != p.URL || moved && p.Links > 0 { // a redirect to itself: the only link of the page
 			f.setRedirect(p.URL, p.Final)

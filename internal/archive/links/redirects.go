@@ -89,7 +89,7 @@ func (f *Finder) addRedirectsOfPages(ctx context.Context, q *Query) error {
 		}
 		p, err := jsonl.ParsePage(text)
 		if err != nil {
-			return nil //nolint:nilerr // verify says what is wrong with a line
+			return nil //nolint:nilerr // kumo verify reports the line
 		}
 		if out, known := f.known.at(p.URL); !known || out.next == "" {
 			return nil
@@ -160,7 +160,7 @@ func (f *Finder) resolve(ctx context.Context, of map[uint64]outcome) error {
 	err := f.eachLine(ctx, "skipped.jsonl", func(text []byte) error {
 		s, err := jsonl.ParseSkip(text)
 		if err != nil {
-			return nil //nolint:nilerr // verify says what is wrong with a line
+			return nil //nolint:nilerr // kumo verify reports the line
 		}
 		h := f.known.hash(s.URL)
 		if _, wanted := of[h]; wanted {

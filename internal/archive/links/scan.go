@@ -149,7 +149,7 @@ func (f *Finder) eachFirstPage(ctx context.Context, call func(*pageLinks) error)
 	return f.eachLine(ctx, "crawl.log", func(text []byte) error {
 		e, err := crawllog.Parse(text)
 		if err != nil || e.Via == "" || e.Has("robots") {
-			return nil //nolint:nilerr // verify says what is wrong with a line
+			return nil //nolint:nilerr // kumo verify reports the line
 		}
 		kind := page.Anchor.String()
 		switch {

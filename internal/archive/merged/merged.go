@@ -1,4 +1,4 @@
-// Package merged presents several crawl folders, such as those of the nodes of a crawl, as one that can only be read.
+// Package merged presents several crawl folders, such as those of the nodes of a crawl, as one read-only folder.
 //
 // The merged folder has all files of the folder warc. Lists with a line for each page, link or request (pages.jsonl,
 // text.jsonl, crawl.log and others) are the lists of all folders, one after the other. A last line that is incomplete,

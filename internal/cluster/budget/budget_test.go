@@ -113,7 +113,7 @@ func TestNodesKeepTheLimit(t *testing.T) {
 			for range count {
 				add()
 			}
-			w.nodes["n0"].pending = 20 * limit // enough for all that fails and all that is lost
+			w.nodes["n0"].pending = 20 * limit // more than failures and lost nodes can use up
 			lost := int64(0)                   // pages of dead nodes that no report has
 			for step := range 4000 {
 				if w.divide(limit) >= limit {

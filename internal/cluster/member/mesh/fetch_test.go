@@ -151,8 +151,8 @@ func TestHoldingsEndWhenAllIsReported(t *testing.T) {
 	b.want("timing", s.timings.get(host).Wait, time.Minute)
 }
 
-// TestAnActiveTargetThatHasLostAURL has a target fetch a new URL of a host every few seconds, and never one that it has
-// received before them. That one is dispatched again.
+// TestAnActiveTargetThatHasLostAURL checks that a URL is dispatched again if its target has lost it, even while the
+// target fetches a new URL of the host every few seconds.
 func TestAnActiveTargetThatHasLostAURL(t *testing.T) {
 	w := newWorld(t, 6)
 	w.pass(time.Second)

@@ -317,8 +317,7 @@ func (s *openHosts) checked(h *openHost, target strategy.Node, r *reply) {
 	case r.code == replyNo:
 		s.redispatch(h, "")
 	case r.code == replyIdle && !h.sending && !h.backlog.reread && len(h.backlog.queue) == 0:
-		// The target has reported all that it has fetched since. It may have fetched the rest in an earlier process, and
-		// does not report that again while links of that process are not claimed.
+		// The target has nothing to fetch or to report, so it has lost the open URLs.
 		if h.idle++; h.idle >= maxIdleChecks {
 			s.redispatch(h, target)
 		}

@@ -212,17 +212,17 @@ func (t *terms) seek() {
 		return
 	}
 	t.core.after(askTerms, t.seek)
-	t.ask()
+	t.query()
 }
 
 // placed processes that this node has found its place.
 func (t *terms) placed() {
 	t.join()
-	t.ask()
+	t.query()
 }
 
-// ask requests the terms of a neighbor. A node that has found its place and has none founds the crawl.
-func (t *terms) ask() {
+// query requests the terms of a neighbor. A node that has found its place and has none founds the crawl.
+func (t *terms) query() {
 	if t.isAgreed() || t.refused || !t.place.isFresh() {
 		return
 	}

@@ -119,7 +119,7 @@ type Move struct {
 type Counts struct {
 	Whole    int // moved with their list
 	Compared int // compared with nodes one by one
-	LookedUp int // for each of which the closest node was looked up
+	LookedUp int // assigned by a lookup of the closest node
 	Kept     int // not looked at
 }
 
