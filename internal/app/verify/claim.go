@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"kumo/internal/base/extsort"
 )
@@ -171,7 +172,9 @@ func (t *fileTable) path(n int) string { return "warc/" + t.names[n] }
 // its URL, the value is the kind followed by the body, so a URL's claims are in the order of their kinds.
 type sorter struct {
 	*extsort.Sorter
-	dir   string // created on the first write
+	dir string // created on the first write
+
+	mu    sync.Mutex // guards adding
 	value []byte
 }
 
@@ -183,7 +186,10 @@ func newSorter(parent string, memory int) *sorter {
 	return &sorter{Sorter: extsort.New(extsort.Config{Dir: dir, Memory: memory}), dir: dir}
 }
 
+// add is safe for concurrent use.
 func (s *sorter) add(url string, kind kind, body []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.value = append(append(s.value[:0], byte(kind)), body...)
 	return s.Add(0, []byte(url), s.value)
 }

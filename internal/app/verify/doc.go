@@ -1,7 +1,7 @@
 // Package verify checks the files of a crawl for consistency with each other.
 //
-// Each file is read once, sequentially. WARC files are read record by record with their digests, and indexes, lists and
-// logs line by line. The packages that own the state read the state.
+// Each file is read once, sequentially; of the WARC files, one for each processor at once. WARC files are read record by
+// record with their digests, and indexes, lists and logs line by line. The packages that own the state read the state.
 //
 // Each statement of a file about a URL is a claim. Claims are sorted by URL on disk and joined with the URL database,
 // which is also sorted by URL. All claims about a URL are thus compared at once, however many URLs there are, without

@@ -103,3 +103,11 @@ func (v *verifier) progress(check string, done, total, n int64) error {
 	}
 	return v.ctx.Err()
 }
+
+// readBytes reports the progress of all WARC files after n more bytes of one of them.
+func (v *verifier) readBytes(n int64) error {
+	v.reading.Lock()
+	defer v.reading.Unlock()
+	v.reading.done += n
+	return v.progress(checkWARC, v.reading.done, v.reading.total, n)
+}

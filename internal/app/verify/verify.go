@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"kumo/internal/base/vfs"
 	"kumo/internal/state/journal"
@@ -42,7 +43,8 @@ type Config struct {
 	NoLists bool
 	// Some files are missing, for example after the loss of a node, so lists may refer to missing records.
 	Incomplete bool
-	Fault      func(Fault)    // called with each fault; may be nil
+	// Called with each fault, one at a time; those of several WARC files may be mixed. May be nil.
+	Fault      func(Fault)
 	Progress   func(Progress) // called with the progress from time to time; may be nil
 }
 
@@ -135,6 +137,11 @@ type verifier struct {
 	claims *sorter
 	files  fileTable
 	tally  tally
+
+	reading struct { // WARC files
+		sync.Mutex
+		done, total int64 // bytes
+	}
 }
 
 // Run verifies a crawl. Faults are in the report; an error means that the verification is incomplete.
@@ -177,10 +184,12 @@ func Run(ctx context.Context, p Parts, cfg Config) (_ *Report, err error) {
 
 const maxNotes = 100 // per check
 
-// findings collects the results of the checks.
+// findings collects the results of the checks. It is safe for concurrent use.
 type findings struct {
-	ctx     context.Context
-	dir     string      // of the crawl
+	ctx context.Context
+	dir string // of the crawl
+
+	mu      sync.Mutex
 	onFault func(Fault) // may be nil
 	checks  map[string]*Check
 }
@@ -190,6 +199,8 @@ func (s *findings) fault(f Fault) {
 	if s.ctx.Err() != nil {
 		return
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.checks[f.Check].Faults++
 	if s.onFault != nil {
 		s.onFault(f)
@@ -197,6 +208,8 @@ func (s *findings) fault(f Fault) {
 }
 
 func (s *findings) add(f Fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if c := s.checks[f.Check]; len(c.Notes) < maxNotes {
 		c.Notes = append(c.Notes, f)
 	}

@@ -5,8 +5,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"runtime"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"kumo/internal/base/field"
 	"kumo/internal/state/store/warc"
@@ -14,50 +19,95 @@ import (
 
 const openSuffix = ".open"
 
+// A warcSource is a WARC file to read.
+type warcSource struct {
+	name   string // relative to the crawl's folder
+	number int    // in the table of files
+	length int64  // committed bytes
+}
+
+// warcs reads the WARC files, as many at once as there are processors.
 func (v *verifier) warcs() error {
-	names, err := v.Disk.List(v.path("warc"))
+	all, err := v.warcSources()
 	if err != nil {
 		return err
 	}
-	var files, records int64
+	v.reading.total = 0
+	for _, src := range all {
+		v.reading.total += src.length
+	}
+	var records atomic.Int64
+	var g errgroup.Group
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for _, src := range all {
+		if src.length == 0 {
+			continue
+		}
+		g.Go(func() error {
+			n, err := v.readWARC(src)
+			records.Add(n)
+			if err != nil {
+				return fmt.Errorf("read %s: %w", src.name, err)
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	v.tally.unlisted = slices.ContainsFunc(v.files.all, func(f warcFile) bool { return f.unlisted })
+	v.addCount(checkWARC, int64(len(all)), "files")
+	v.addCount(checkWARC, records.Load(), "records")
+	return nil
+}
+
+// warcSources enters all WARC files into the table, which does not change while they are read.
+func (v *verifier) warcSources() (all []warcSource, err error) {
+	names, err := v.Disk.List(v.path("warc"))
+	if err != nil {
+		return nil, err
+	}
 	for _, name := range names {
 		final := strings.TrimSuffix(name, openSuffix)
 		if !strings.HasSuffix(final, ".warc.gz") && !strings.HasSuffix(final, ".warc.zst") {
 			continue
 		}
-		n, err := v.warcFile("warc/"+name, final)
+		src, err := v.warcSource("warc/"+name, final)
 		if err != nil {
-			return fmt.Errorf("read warc/%s: %w", name, err)
+			return nil, fmt.Errorf("read warc/%s: %w", name, err)
 		}
-		files, records = files+1, records+n
+		all = append(all, src)
 	}
-	v.addCount(checkWARC, files, "files")
-	v.addCount(checkWARC, records, "records")
-	return nil
+	return all, nil
 }
 
-func (v *verifier) warcFile(name, final string) (int64, error) {
+func (v *verifier) warcSource(name, final string) (src warcSource, err error) {
+	src.name = name
 	grows := name != "warc/"+final
-	length, err := v.committedLength(checkWARC, name, grows)
-	if err != nil {
-		return 0, err
+	if src.length, err = v.committedLength(checkWARC, name, grows); err != nil {
+		return src, err
 	}
-	if mark, ok := v.marks["warc/"+final+openSuffix]; ok && !grows && mark != length {
-		v.fault(Fault{Check: checkWARC, File: name, Offset: min(mark, length), What: fmt.Sprintf(
-			"the journal records %d bytes, but the file has %d", mark, length),
+	if mark, ok := v.marks["warc/"+final+openSuffix]; ok && !grows && mark != src.length {
+		v.fault(Fault{Check: checkWARC, File: name, Offset: min(mark, src.length), What: fmt.Sprintf(
+			"the journal records %d bytes, but the file has %d", mark, src.length),
 			Remedy: "restore the file from a copy"})
 	}
-	if length == 0 && grows {
-		return 0, nil // the next start removes it
+	if src.length == 0 && grows {
+		return src, nil // the next start removes it
 	}
-	w := &warcReader{v: v, name: name, number: v.files.numberOf(final)}
-	v.files.all[w.number].present = true
-	src, err := v.Disk.OpenAt(v.path(name))
+	src.number = v.files.numberOf(final)
+	v.files.all[src.number].present = true
+	return src, nil
+}
+
+func (v *verifier) readWARC(src warcSource) (records int64, err error) {
+	in, err := v.Disk.OpenAt(v.path(src.name))
 	if err != nil {
 		return 0, err
 	}
-	err = w.read(src, length)
-	return w.records, errors.Join(err, src.Close())
+	w := &warcReader{v: v, name: src.name, number: src.number}
+	err = w.read(in, src.length)
+	return w.records, errors.Join(err, in.Close())
 }
 
 // A warcReader reads one WARC file. The records of a visit are adjacent: response, request, metadata and, for a rendered
@@ -101,7 +151,7 @@ func (w *warcReader) read(src io.ReaderAt, length int64) error {
 			return err
 		}
 		w.records++
-		if err := w.v.progress(checkWARC, in.Offset(), length, rec.Length); err != nil {
+		if err := w.v.readBytes(rec.Length); err != nil {
 			return err
 		}
 	}
@@ -138,7 +188,7 @@ func (w *warcReader) info(rec *warc.Record) {
 	}
 	text := string(rec.Block)
 	if strings.Contains(text, "kumo-format: ") && !strings.Contains(text, "kumo-format: jsonl") {
-		file.unlisted, w.v.tally.unlisted = true, true
+		file.unlisted = true
 	}
 }
 

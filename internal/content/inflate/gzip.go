@@ -39,6 +39,13 @@ func (d *Decoder) Gzip(dst, src []byte, limit int) (out []byte, err error) {
 	return d.finish(), err
 }
 
+// Member decodes the first member of a file. used is the number of bytes of src that were consumed; more data may follow.
+func (d *Decoder) Member(dst, src []byte, limit int) (out []byte, used int, err error) {
+	d.begin(dst, src, limit)
+	err = d.member()
+	return d.finish(), d.next, err
+}
+
 // expected returns the approximate output size, from the length in the last member's trailer.
 func expected(src []byte, limit int) int {
 	if len(src) < headerLen+trailerLen {

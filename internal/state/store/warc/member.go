@@ -9,6 +9,8 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+
+	"kumo/internal/content/inflate"
 )
 
 // A member decompresses one record.
@@ -21,7 +23,13 @@ type member interface {
 
 const magicLen = 4
 
-type gzipMember struct{ z gzip.Reader }
+// A gzipMember decodes a member whole, from the buffer of its source. If the buffer is too small or the member is damaged,
+// it decodes it as a stream.
+type gzipMember struct {
+	whole *inflate.Decoder // nil: stream always, for callers that read the beginning of a record only
+	text  []byte
+	z     gzip.Reader
+}
 
 // Written members have no flags, so the flag byte can be checked along with the magic number.
 func (m *gzipMember) canBegin(head []byte) bool {
@@ -36,11 +44,40 @@ func (m *gzipMember) decode(src *counted) (io.Reader, error) {
 	if !m.canBegin(head) {
 		return nil, errors.New("not a gzip member")
 	}
+	if m.whole != nil && m.decodeWhole(src) {
+		return bytes.NewReader(m.text), nil
+	}
 	if err := m.z.Reset(src); err != nil {
 		return nil, err
 	}
 	m.z.Multistream(false)
 	return &m.z, nil
+}
+
+const (
+	maxWhole    = 64 << 20 // bytes of a decoded member
+	fewBuffered = 16 << 10 // bytes; most members are shorter
+)
+
+// decodeWhole decodes the member at src if it can. If not, src is as before.
+func (m *gzipMember) decodeWhole(src *counted) bool {
+	size := src.r.Buffered()
+	if size < fewBuffered {
+		size = src.r.Size()
+	}
+	for {
+		data, readErr := src.r.Peek(size) // less at the end of the file
+		text, used, err := m.whole.Member(m.text[:0], data, maxWhole)
+		m.text = text
+		if err == nil {
+			src.skip(used)
+			return true
+		}
+		if !errors.Is(err, io.ErrUnexpectedEOF) || readErr != nil || size == src.r.Size() {
+			return false
+		}
+		size = src.r.Size()
+	}
 }
 
 type zstdMember struct {

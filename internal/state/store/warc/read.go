@@ -13,6 +13,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"kumo/internal/base/vfs"
+	"kumo/internal/content/inflate"
 )
 
 // A Record is a record of a WARC file. Its contents are valid until the next record is read.
@@ -51,26 +52,31 @@ type Reader struct {
 	at   int64 // offset of the next record
 	open member
 	in   *bufio.Reader // compressed data
+	from int64         // offset at which the reading of in began
+	took counted       // what was read of in since
 	text *bufio.Reader
 	rec  Record
 }
 
+// ahead is the number of bytes that a Reader reads at once. Members up to this length are decoded fastest.
+const ahead = 128 << 10
+
 // NewReader returns a Reader of the first size bytes of src. The extension of the file name determines the compression.
 func NewReader(src io.ReaderAt, size int64, name string) (*Reader, error) {
-	return newReader(src, size, name, 64<<10)
+	return newReader(src, size, name, ahead, new(inflate.Decoder))
 }
 
 // NewSkimmer is NewReader for callers that skip most records: it reads ahead less.
 func NewSkimmer(src io.ReaderAt, size int64, name string) (*Reader, error) {
-	return newReader(src, size, name, 4<<10)
+	return newReader(src, size, name, 4<<10, nil)
 }
 
-func newReader(src io.ReaderAt, size int64, name string, ahead int) (*Reader, error) {
+func newReader(src io.ReaderAt, size int64, name string, ahead int, whole *inflate.Decoder) (*Reader, error) {
 	r := &Reader{src: src, size: size, most: maxBlock, in: bufio.NewReaderSize(nil, ahead),
 		text: bufio.NewReaderSize(nil, 64<<10)}
 	switch name = strings.TrimSuffix(name, open); {
 	case strings.HasSuffix(name, extensions["gzip"]):
-		r.open = &gzipMember{}
+		r.open = &gzipMember{whole: whole}
 	case strings.HasSuffix(name, extensions["zstd"]):
 		z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxBlock))
 		if err != nil {
@@ -101,7 +107,7 @@ func (r *Reader) Next() (*Record, error) {
 	if r.at >= r.size {
 		return nil, io.EOF
 	}
-	src := r.from(r.at)
+	src := r.readFrom(r.at)
 	if err := r.read(src); err != nil {
 		if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 			err = ErrTorn
@@ -113,9 +119,16 @@ func (r *Reader) Next() (*Record, error) {
 	return &r.rec, r.rec.check()
 }
 
-func (r *Reader) from(at int64) *counted {
-	r.in.Reset(io.NewSectionReader(r.src, at, r.size-at))
-	return &counted{r: r.in}
+// readFrom returns a reader of the file from an offset. It is valid until the next call.
+func (r *Reader) readFrom(at int64) *counted {
+	ahead := at - r.from - r.took.n
+	if r.took.r == nil || ahead < 0 || ahead > int64(r.in.Buffered()) {
+		r.in.Reset(io.NewSectionReader(r.src, at, r.size-at))
+	} else {
+		_, _ = r.in.Discard(int(ahead)) // from the buffer
+	}
+	r.from, r.took = at, counted{r: r.in}
+	return &r.took
 }
 
 // Skip moves on from a record that could not be read, to the next member that begins with a WARC record, or to the end
@@ -123,7 +136,7 @@ func (r *Reader) from(at int64) *counted {
 func (r *Reader) Skip() {
 	for {
 		r.at++
-		src := r.from(r.at)
+		src := r.readFrom(r.at)
 		for {
 			head, err := src.r.Peek(magicLen)
 			if err != nil {
@@ -136,7 +149,7 @@ func (r *Reader) Skip() {
 			_, _ = src.ReadByte() // cannot fail after Peek
 		}
 		r.at += src.n
-		text, err := r.open.decode(r.from(r.at))
+		text, err := r.open.decode(r.readFrom(r.at))
 		var begin [len(versionLine)]byte
 		if err == nil {
 			_, err = io.ReadFull(text, begin[:])
@@ -263,6 +276,12 @@ func (c *counted) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
 	c.n += int64(n)
 	return n, err
+}
+
+// skip skips bytes that are in the buffer.
+func (c *counted) skip(n int) {
+	_, _ = c.r.Discard(n)
+	c.n += int64(n)
 }
 
 func (c *counted) ReadByte() (byte, error) {

@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"crypto/sha1"
 	"errors"
+	"fmt"
 	"io"
+	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
@@ -115,4 +118,72 @@ func TestAnAnswerWithControlCharactersIsRead(t *testing.T) {
 	if got, want := rec.BodyDigest(), sha1.Sum([]byte("\x01k")); got != want {
 		t.Errorf("its body's digest is %x, want %x", got, want)
 	}
+}
+
+// TestRecordsOfAllLengths reads records that are shorter and longer than the reader's buffer, in order and in random
+// order, and compares them with those of a skimmer, which decodes all as streams.
+func TestRecordsOfAllLengths(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	dir := t.TempDir()
+	s := openTest(t, dir, func(*Config) {})
+	for n, length := range []int{0, 100, ahead / 2, ahead - 2000, ahead, ahead + 100, 40, 3 * ahead, 7} {
+		body := make([]byte, length)
+		for i := range body {
+			body[i] = byte(rnd.Uint32()) // does not compress
+		}
+		put(t, s, answer(fmt.Sprintf("http://a.example/%d", n), "HTTP/1.1 200 OK\r\n\r\n", string(body), string(body)))
+		put(t, s, answer(fmt.Sprintf("http://a.example/%d/zeros", n), "HTTP/1.1 200 OK\r\n\r\n",
+			string(make([]byte, 10*length)), string(make([]byte, 10*length))))
+	}
+	closeTest(t, s)
+	names, err := filepath.Glob(filepath.Join(dir, "warc", "*.warc.gz"))
+	if err != nil || len(names) != 1 {
+		t.Fatal(names, err)
+	}
+	data, err := os.ReadFile(names[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := func(f func(io.ReaderAt, int64, string) (*Reader, error)) *Reader {
+		r, err := f(bytes.NewReader(data), int64(len(data)), names[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	r, skimmer := open(NewReader), open(NewSkimmer)
+	same := func() (int64, bool) {
+		t.Helper()
+		got, err := r.Next()
+		want, wantErr := skimmer.Next()
+		if !errors.Is(err, wantErr) || !sameRecord(got, want) {
+			t.Fatalf("record %v, %v, by stream %v, %v", got, err, want, wantErr)
+		}
+		if got == nil {
+			return 0, false
+		}
+		return got.Offset, true
+	}
+	var offsets []int64
+	for at, more := same(); more; at, more = same() {
+		offsets = append(offsets, at)
+	}
+	if len(offsets) < 50 {
+		t.Fatal(len(offsets), "records")
+	}
+	for range 100 {
+		at := offsets[rnd.IntN(len(offsets))]
+		r.SeekTo(at)
+		skimmer.SeekTo(at)
+		same()
+	}
+}
+
+func sameRecord(a, b *Record) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Offset == b.Offset && a.Length == b.Length && maps.Equal(a.Fields, b.Fields) && bytes.Equal(a.Block, b.Block)
 }
