@@ -3,20 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
-	"runtime"
 
 	"kumo/internal/app/setting"
 	"kumo/internal/base/advice"
-	"kumo/internal/base/machine"
 	"kumo/internal/content/policy"
 	"kumo/internal/content/render/chromium"
 	"kumo/internal/engine/crawl"
 )
-
-// memoryPerPage is the memory that a page in a browser needs, with some room.
-const memoryPerPage = 400 << 20
-
-const maxPagesAtOnce = 16
 
 // renderer returns the browser that renders a crawl's pages. It starts with the first page. nil: no page is rendered.
 func (o *options) renderer() (crawl.Renderer, error) {
@@ -26,9 +19,9 @@ func (o *options) renderer() (crawl.Renderer, error) {
 		return nil, nil
 	}
 	cfg := chromium.PoolConfig{Pages: o.Browser.Pages, Browser: chromium.Config{Path: o.Browser.Path,
-		NoSandbox: o.Browser.NoSandbox, Agent: j.UserAgent(), Timeout: o.Browser.Timeout, MaxRequests: maxPageRequests}}
+		NoSandbox: o.Browser.NoSandbox, Agent: j.UserAgent(), Timeout: o.Browser.Timeout, MaxRequests: chromium.MaxPageRequests}}
 	if cfg.Pages == 0 {
-		cfg.Pages = pagesAtOnce()
+		cfg.Pages = chromium.PagesAtOnce()
 	}
 	pool, err := chromium.NewPool(cfg)
 	switch {
@@ -38,15 +31,4 @@ func (o *options) renderer() (crawl.Renderer, error) {
 		return nil, advice.With(fmt.Errorf("--%s: %w", setting.RenderKey, err), "--browser names a program")
 	}
 	return pool, nil
-}
-
-const maxPageRequests = 300 // requests of a page; later ones are blocked
-
-// pagesAtOnce returns how many pages a machine can render at once.
-func pagesAtOnce() int {
-	n := runtime.GOMAXPROCS(0)
-	if gb := machine.NewLimits(".").Read().MemoryGB; gb > 0 {
-		n = min(n, int(gb/2*(1<<30)/memoryPerPage))
-	}
-	return min(max(n, 1), maxPagesAtOnce)
 }
