@@ -15,7 +15,7 @@ import (
 func (o *options) renderer() (crawl.Renderer, error) {
 	j := &o.Job
 	mode := j.Crawl.Render
-	if (mode == "" || mode == policy.RenderNever) && !j.Crawl.Overrides.Renders() || o.noFetch {
+	if (mode == "" || mode == policy.RenderNever) && !j.Crawl.Overrides.Renders() || o.noFetch || o.othersFetch {
 		return nil, nil
 	}
 	cfg := chromium.PoolConfig{Pages: o.Browser.Pages, Browser: chromium.Config{Path: o.Browser.Path,
@@ -31,4 +31,13 @@ func (o *options) renderer() (crawl.Renderer, error) {
 		return nil, advice.With(fmt.Errorf("--%s: %w", setting.RenderKey, err), "--browser names a program")
 	}
 	return pool, nil
+}
+
+// browserOf returns the program that renders pages; "" if the machine has none.
+func (o *options) browserOf() string {
+	path, err := chromium.Find(o.Browser.Path)
+	if err != nil {
+		return ""
+	}
+	return path
 }
