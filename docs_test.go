@@ -57,7 +57,7 @@ var (
 	imported  = map[string]string{"kumo": "kumo", "context": "context", "fmt": "fmt", "log": "log",
 		"html": "golang.org/x/net/html",
 		"json": "encoding/json", "os": "os", "strings": "strings", "sync": "sync", "http": "net/http", "errors": "errors",
-		"regexp": "regexp",
+		"regexp": "regexp", "render": "kumo/render",
 		"time":   "time", "tls": "crypto/tls"}
 )
 

@@ -13,6 +13,7 @@ import (
 	"kumo/internal/app/session"
 	"kumo/internal/app/wire"
 	"kumo/internal/base/page"
+	"kumo/internal/content/policy"
 	"kumo/internal/engine/crawl"
 )
 
@@ -187,6 +188,9 @@ func (c *Crawler) run(ctx context.Context, seeds []string) error {
 	if err := c.resume(); err != nil {
 		return err
 	}
+	if err := c.checkRenderer(); err != nil {
+		return err
+	}
 	s, err := wire.Open(ctx, &c.job)
 	if err != nil {
 		return toOptionError(err)
@@ -198,6 +202,15 @@ func (c *Crawler) run(ctx context.Context, seeds []string) error {
 		err = c.nothing()
 	}
 	return toOptionError(errors.Join(err, s.Close()))
+}
+
+// checkRenderer returns an error if pages are to be rendered, and there is no renderer.
+func (c *Crawler) checkRenderer() error {
+	mode := c.job.Crawl.Render
+	if c.job.Renderer != nil || (mode == "" || mode == policy.RenderNever) && !c.job.Crawl.Overrides.Renders() {
+		return nil
+	}
+	return errors.New("kumo: the crawl renders pages, as its folder or an override says: give it a renderer with kumo.Render")
 }
 
 // Stop ends Run. If it is called before Run, Run ends immediately.

@@ -33,6 +33,8 @@ func TestRunRefusesWrongOptions(t *testing.T) {
 		`kumo.Ignore: "x" is not one of`:             kumo.Ignore("x"),
 		`kumo.Sitemaps: sitemaps "all"`:              kumo.Sitemaps("all"),
 		`kumo.Order("best"): it is one of depth`:     kumo.Order("best"),
+		`kumo.Render("some"): it is one of never`:    kumo.Render("some", nil),
+		`kumo.Render(nil): the Renderer is nil`:      kumo.Render("auto", nil),
 		"kumo.Include(nil): an expression is nil":    kumo.Include(nil),
 		"kumo.Exclude(nil): an expression is nil":    kumo.Exclude(nil),
 		"kumo.Prefer: the expression is nil":         kumo.Prefer(nil, 2),

@@ -35,14 +35,20 @@ type Page struct {
 	ServerIP      netip.Addr // address of the server, or of the proxy; the zero Addr if not known
 	Time          time.Time
 	Took          time.Duration
+	Rendered      bool // a browser has run the page's scripts, see Render; Body is as it was received
 
-	sniffed string     // detected media type of the body
-	tree    *tree.Tree // nil: not parsed yet
+	document []byte     // of a rendered page, after its scripts
+	sniffed  string     // detected media type of the body
+	tree     *tree.Tree // nil: not parsed yet
 }
 
 // HTML returns the body in UTF-8, whatever the page's charset is, without a byte order mark and with invalid bytes
-// replaced by U+FFFD. If the body is not text, it is returned unchanged. Each call decodes the body again.
+// replaced by U+FFFD. If the body is not text, it is returned unchanged. Each call decodes the body again. For a rendered
+// page, HTML returns the document after its scripts.
 func (p *Page) HTML() string {
+	if p.Rendered {
+		return string(p.document)
+	}
 	if p.Charset == "" {
 		return string(p.Body)
 	}
@@ -80,6 +86,9 @@ func pageOf(r *page.Record) *Page {
 	p := &Page{URL: r.URL, From: r.From, Depth: r.Depth, Status: res.Status, Header: res.Header.Clone(),
 		Body: slices.Clone(res.Body), Truncated: res.Truncated != page.Whole || res.FullBody != nil, NoIndex: r.NoIndex,
 		NearDuplicate: r.NearDuplicate, ServerIP: res.ServerIP(), Time: r.Time, Took: r.Took}
+	if r.Rendering != nil {
+		p.Rendered, p.document = true, slices.Clone(r.Rendering.HTML)
+	}
 	if r.Page == nil { // a recrawl found it unchanged
 		return p
 	}

@@ -10,6 +10,7 @@ import (
 	"kumo/internal/app/job"
 	"kumo/internal/app/setting"
 	"kumo/internal/base/settings"
+	"kumo/internal/content/policy"
 	"kumo/internal/engine/seeds"
 )
 
@@ -64,6 +65,9 @@ func (c *Crawler) resume() error {
 				return err
 			}
 		}
+		if mode := one(was[setting.RenderKey]); mode != "" && !c.set[setting.RenderKey] {
+			c.job.Crawl.Render = policy.RenderMode(mode)
+		}
 	}
 	return c.mergeSettings(saved)
 }
@@ -116,6 +120,7 @@ func (c *Crawler) mergeSettings(saved []settings.Setting) error {
 	put("per-host", strconv.Itoa(max(j.Frontier.PerHost, 1)))
 	put(job.OverrideKey, j.OverrideTexts()...)
 	put("allow-private", strconv.FormatBool(j.Fetch.AllowPrivate))
+	put(setting.RenderKey, string(j.Crawl.Render))
 	put("contact", j.Contact)
 	put("user-agent", j.Fetch.UserAgent)
 	j.Settings = append(all, saved...)

@@ -84,7 +84,7 @@ func checkLinks() *cobra.Command {
 		read: check.Links}
 	src := new(source)
 	v.args = src.links
-	cmd := src.bind(v.command())
+	cmd := src.bindRender(v.command())
 	contentType(cmd, &v.in.ContentType)
 	cmd.Flags().BoolVar(&v.in.ScriptPaths, "script-paths", false, "treat text in scripts that looks like a path as a link")
 	return cmd
@@ -121,7 +121,7 @@ func checkText() *cobra.Command {
 		read: check.Text}
 	src := new(source)
 	v.args = src.page
-	cmd := src.bind(v.command())
+	cmd := src.bindRender(v.command())
 	contentType(cmd, &v.in.ContentType)
 	return cmd
 }
@@ -214,7 +214,7 @@ func checkFields() *cobra.Command {
 		}
 		return src.page(ctx, args, &in.PageIn)
 	}
-	cmd := src.bind(v.command())
+	cmd := src.bindRender(v.command())
 	contentType(cmd, &v.in.ContentType)
 	cmd.Flags().StringVar(&file, "rules", "", "read rules from `FILE` instead of RULES")
 	cmd.PreRunE = func(*cobra.Command, []string) error { return readRules(&v.in, file) }

@@ -64,6 +64,9 @@ func (s *source) page(ctx context.Context, args []string, in *check.PageIn) erro
 	}
 	in.HTML, in.URL, in.Status, in.Header = doc.body, cmp.Or(base, doc.url), doc.status, doc.header
 	in.ContentType = cmp.Or(in.ContentType, doc.contentType)
+	if s.renders {
+		return s.replaceByRendered(ctx, in)
+	}
 	return nil
 }
 

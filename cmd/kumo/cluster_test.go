@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"kumo/internal/app/job"
 	"kumo/internal/app/setting"
 	"kumo/internal/base/settings"
+	"kumo/internal/content/render/chromium"
 )
 
 // Settings of kumo start reach a node, in addition to the node's own.
@@ -67,6 +69,28 @@ func TestSettingsTravel(t *testing.T) {
 		if s.Key == "password" && s.Values[0] != settings.Redacted {
 			t.Error("a password would be written down")
 		}
+	}
+}
+
+// Only nodes need a browser, not the machine of kumo start.
+func TestRenderingNodes(t *testing.T) {
+	o := &options{}
+	flags := crawlFlags(o)
+	if err := flags.Parse([]string{"--render", "auto"}); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", t.TempDir())
+	if err := o.readStart(t.Context(), flags, []string{"http://a.example/"}); err != nil {
+		t.Fatal(err)
+	}
+	n := &options{}
+	given := crawlFlags(n)
+	if err := given.Parse([]string{"--browser-no-sandbox"}); err != nil {
+		t.Fatal(err)
+	}
+	err := n.resolveNode(given, &job.Job{Name: "news", Dir: "d"}, o.sharedSettings(flags))
+	if !errors.Is(err, chromium.ErrNoBrowser) || n.browserOf() != "" {
+		t.Errorf("a node without a browser: %v", err)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"kumo/internal/base/stats"
 	"kumo/internal/content/login"
 	"kumo/internal/content/parse"
+	"kumo/internal/content/render/chromium"
 	"kumo/internal/engine/crawl"
 )
 
@@ -31,6 +32,9 @@ type source struct {
 	get     get.Client
 	timeout time.Duration
 	login   string // name of a file
+
+	renders bool // pages are read after their scripts
+	browser chromium.Config
 }
 
 func (s *source) bind(cmd *cobra.Command) *cobra.Command {

@@ -21,15 +21,17 @@ import (
 // options are the settings of kumo crawl, and their use by a command.
 type options struct {
 	setting.Values
-	noFetch   bool     // the command fetches nothing, so it needs no secrets
-	seedFiles []string // files with the seeds of earlier runs
-	warnings  []string // warnings found while the settings were read
-	inherited []string // settings of the earlier run that apply, as flags
-	place     string   // URL of the storage location for uploads; "" if files stay in the folder
-	mirrorDir string   // folder of the mirror that the crawl belongs to
-	noReport  bool     // the caller prints the report
-	allowPipe bool     // --out may be -
-	rulesText string   // content of the file --fields
+	noFetch bool // the command fetches nothing, so it needs no secrets
+	// nodes on other machines fetch, so this one needs no browser
+	othersFetch bool
+	seedFiles   []string // files with the seeds of earlier runs
+	warnings    []string // warnings found while the settings were read
+	inherited   []string // settings of the earlier run that apply, as flags
+	place       string   // URL of the storage location for uploads; "" if files stay in the folder
+	mirrorDir   string   // folder of the mirror that the crawl belongs to
+	noReport    bool     // the caller prints the report
+	allowPipe   bool     // --out may be -
+	rulesText   string   // content of the file --fields
 }
 
 func (o *options) bind(f *pflag.FlagSet) {

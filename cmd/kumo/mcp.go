@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,7 +41,7 @@ its crawls.
 With --allow-crawl there is an additional tool that crawls: one public host at a time, obeying its
 robots.txt, at most ` +
 	mcpCrawlLimits + `, into a
-separate folder.`
+separate folder. It runs the scripts of pages in Chromium if that is wanted and installed.`
 
 var mcpCrawlLimits = fmt.Sprintf("%d pages (--crawl-pages), %d MB (--crawl-size) and %d seconds", mcp.MaxPages,
 	mcp.MaxBytes/1_000_000, mcp.MaxSeconds)
@@ -58,6 +59,7 @@ type mcpServer struct {
 	private bool
 	pages   int   // maximum pages of one crawl
 	bytes   int64 // maximum bytes over the wire of one crawl
+	browser setting.Browser
 	log     *slog.Logger
 
 	process  context.Context // ends when no more crawls may be started
@@ -90,6 +92,10 @@ func mcpCommand() *cobra.Command {
 	f.BoolVar(&m.private, "allow-private", false,
 		"with --allow-crawl: allow private, loopback and link-local addresses")
 	f.IntVar(&m.pages, "crawl-pages", mcp.MaxPages, "with --allow-crawl: fetch at most `N` pages per crawl")
+	f.StringVar(&m.browser.Path, "browser", "", "with --allow-crawl: render with this `PROGRAM` (default: the first of "+
+		"chromium, google-chrome in PATH)")
+	f.BoolVar(&m.browser.NoSandbox, setting.NoSandboxKey, false, "with --allow-crawl: turn the browser's sandbox off, as "+
+		"root must: only for pages that are trusted")
 	m.bytes = mcp.MaxBytes
 	f.Var(setting.Size(&m.bytes), "crawl-size", "with --allow-crawl: receive at most this many bytes per crawl")
 	f.SortFlags = false
@@ -106,10 +112,10 @@ func (m *mcpServer) run(ctx context.Context, args []string) error {
 	switch {
 	case len(args) == 0:
 		return usagef("which crawls? name their folders, or the URL of a web page that serves them")
-	case m.outDir == "" && (m.contact != "" || m.private || m.pages != mcp.MaxPages || m.bytes != mcp.MaxBytes):
-		return usagef(
-			"--contact, --allow-private, --crawl-pages and --crawl-size need --allow-crawl",
-		)
+	case m.outDir == "" && (m.contact != "" || m.private || m.pages != mcp.MaxPages || m.bytes != mcp.MaxBytes ||
+		m.browser.Path != "" || m.browser.NoSandbox):
+		return usagef("--contact, --allow-private, --crawl-pages, --crawl-size, --browser and --browser-no-sandbox need " +
+			"--allow-crawl")
 	case m.pages < 1 || m.bytes < 1:
 		return usagef("--crawl-pages and --crawl-size must be at least 1")
 	// not the URL of a storage location
@@ -277,7 +283,8 @@ func (m *mcpServer) crawl(ctx context.Context, w mcp.CrawlRequest) (_ *mcp.Crawl
 	if err := flags.Parse([]string{"--out", dir, "--scope", "host", "--limit", strconv.Itoa(w.Pages), "--size-limit",
 		strconv.FormatInt(m.bytes, 10), "--depth", strconv.Itoa(w.Depth),
 		"--time-limit", strconv.Itoa(w.Seconds) + "s", "--tries", "1", "--contact", m.contact, "--allow-private=" +
-			strconv.FormatBool(m.private)}); err != nil {
+			strconv.FormatBool(m.private), "--render", cmp.Or(w.Render, string(policy.RenderNever)), "--browser",
+		m.browser.Path, "--browser-no-sandbox=" + strconv.FormatBool(m.browser.NoSandbox)}); err != nil {
 		return nil, err
 	}
 	o.Job.Fetch.OnlyPublic = !m.private

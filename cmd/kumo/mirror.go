@@ -24,7 +24,8 @@ without a server.
 
 kumo mirror crawls the URLs in and below the URL's folder (--scope), and the images, styles and
 other resources that the pages need, from any host, as politely as kumo crawl. Then it writes files
-like kumo export --to site, and prints which one to open.
+like kumo export --to site, and prints which one to open. A page that was rendered (--render) is
+written as its document after scripts, which do not run again.
 
 The same command updates the copy: pages requested more than an hour ago (--recrawl) are requested
 again, new pages are added, and removed pages are deleted. After Ctrl-C, the same command resumes.

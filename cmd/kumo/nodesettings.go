@@ -39,6 +39,7 @@ func borrow(to, from *pflag.FlagSet, names []string) {
 
 // readStart reads the settings of kumo start: flags, then the --config file; and the seeds.
 func (o *options) readStart(ctx context.Context, all *pflag.FlagSet, args []string) error {
+	o.othersFetch = true
 	err := o.read(ctx, all, args, func(s settings.Setting) error {
 		if s.Key != setting.SeedsKey && s.Key != setting.FilesKey && all.Lookup(s.Key) != nil &&
 			!hasScope(s.Key, setting.Crawl) {

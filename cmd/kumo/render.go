@@ -3,32 +3,25 @@ package main
 import (
 	"errors"
 	"fmt"
-	"runtime"
 
 	"kumo/internal/app/setting"
 	"kumo/internal/base/advice"
-	"kumo/internal/base/machine"
 	"kumo/internal/content/policy"
 	"kumo/internal/content/render/chromium"
 	"kumo/internal/engine/crawl"
 )
 
-// memoryPerPage is the memory that a page in a browser needs, with some room.
-const memoryPerPage = 400 << 20
-
-const maxPagesAtOnce = 16
-
 // renderer returns the browser that renders a crawl's pages. It starts with the first page. nil: no page is rendered.
 func (o *options) renderer() (crawl.Renderer, error) {
 	j := &o.Job
 	mode := j.Crawl.Render
-	if (mode == "" || mode == policy.RenderNever) && !j.Crawl.Overrides.Renders() || o.noFetch {
+	if (mode == "" || mode == policy.RenderNever) && !j.Crawl.Overrides.Renders() || o.noFetch || o.othersFetch {
 		return nil, nil
 	}
 	cfg := chromium.PoolConfig{Pages: o.Browser.Pages, Browser: chromium.Config{Path: o.Browser.Path,
-		NoSandbox: o.Browser.NoSandbox, Agent: j.UserAgent(), Timeout: o.Browser.Timeout, MaxRequests: maxPageRequests}}
+		NoSandbox: o.Browser.NoSandbox, Agent: j.UserAgent(), Timeout: o.Browser.Timeout, MaxRequests: chromium.MaxPageRequests}}
 	if cfg.Pages == 0 {
-		cfg.Pages = pagesAtOnce()
+		cfg.Pages = chromium.PagesAtOnce()
 	}
 	pool, err := chromium.NewPool(cfg)
 	switch {
@@ -40,13 +33,11 @@ func (o *options) renderer() (crawl.Renderer, error) {
 	return pool, nil
 }
 
-const maxPageRequests = 300 // requests of a page; later ones are blocked
-
-// pagesAtOnce returns how many pages a machine can render at once.
-func pagesAtOnce() int {
-	n := runtime.GOMAXPROCS(0)
-	if gb := machine.NewLimits(".").Read().MemoryGB; gb > 0 {
-		n = min(n, int(gb/2*(1<<30)/memoryPerPage))
+// browserOf returns the program that renders pages; "" if the machine has none.
+func (o *options) browserOf() string {
+	path, err := chromium.Find(o.Browser.Path)
+	if err != nil {
+		return ""
 	}
-	return min(max(n, 1), maxPagesAtOnce)
+	return path
 }

@@ -146,7 +146,7 @@ func addWaitingNode(all *inspect.Cluster, w inspect.Node) {
 	}
 	if n := &all.Nodes[i]; n.Clock.Before(w.Clock) {
 		n.Is, n.Age, n.Clock, n.Version, n.Rate, n.InFlight = inspect.NodeWaiting, w.Age, w.Clock, w.Version, 0, 0
-		n.CutOff, n.CutOffWhy = 0, ""
+		n.CutOff, n.CutOffWhy, n.Browser = 0, "", w.Browser
 		n.EndsIn, n.Growth, n.Forecast = 0, 0, ""
 		n.Stalled, n.StalledBy, n.StallWhy, n.StallDo = 0, "", "", ""
 		if n.Facts != nil && n.Leads { // as an earlier process
@@ -181,6 +181,7 @@ func nodeOf(s *node.Status, now time.Time) inspect.Node {
 		Clock:     s.Clock,
 		Version:   s.Version,
 		Address:   s.Address,
+		Browser:   s.Browser,
 		Server:    s.Server,
 		Epoch:     s.Report.Epoch,
 		Idle:      s.Idle,

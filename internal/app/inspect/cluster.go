@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"kumo/internal/base/stats"
@@ -91,11 +92,12 @@ type Node struct {
 	Clock   time.Time `json:"clock,omitzero"`
 	Version string    `json:"version,omitempty"`
 	Address string    `json:"address,omitempty"`
-	Server  string    `json:"server,omitempty"` // address of its server; empty if it runs none
-	Epoch   uint64    `json:"epoch"`            // that the node knows
-	Idle    bool      `json:"idle"`             // nothing to fetch
-	Slips   int64     `json:"slips"`            // requests that outlived the lease, since the node's start
-	Moved   int64     `json:"hosts_moved"`      // hosts received from other nodes, since the node's start
+	Server  string    `json:"server,omitempty"`  // address of its server; empty if it runs none
+	Browser string    `json:"browser,omitempty"` // program that renders pages; empty if it has none
+	Epoch   uint64    `json:"epoch"`             // that the node knows
+	Idle    bool      `json:"idle"`              // nothing to fetch
+	Slips   int64     `json:"slips"`             // requests that outlived the lease, since the node's start
+	Moved   int64     `json:"hosts_moved"`       // hosts received from other nodes, since the node's start
 
 	// Seconds for which the node has reached no host on the web; it then fetches nothing.
 	CutOff    float64 `json:"cut_off,omitempty"`
@@ -197,4 +199,19 @@ func (l *Load) Add(o Load) {
 	l.MessageBytes += o.MessageBytes
 	l.ShippedBytes += o.ShippedBytes
 	l.RegistryBytes += o.RegistryBytes
+}
+
+// Renders reports whether the crawl renders pages, by its settings.
+func (c *Cluster) Renders() bool {
+	for _, mode := range c.Settings["render"] {
+		if mode != "" && mode != "never" {
+			return true
+		}
+	}
+	for _, one := range c.Settings["override"] {
+		if strings.Contains(one, "render:") {
+			return true
+		}
+	}
+	return false
 }

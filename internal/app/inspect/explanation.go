@@ -40,6 +40,11 @@ type Explanation struct {
 	// Visits of pages that show nothing without script; they may link to the URL.
 	NeedsScript int64 `json:"needs_script,omitempty"`
 
+	// Which pages of its host are rendered: auto or always; "": none.
+	Render string `json:"render,omitempty"`
+	// Pages of its host that are no longer rendered in this run, as that gained neither links nor text.
+	RenderingEnded []string `json:"rendering_ended,omitempty"`
+
 	// settings that override those of the crawl, with their source
 	Overrides []policy.Applied `json:"overrides,omitempty"`
 

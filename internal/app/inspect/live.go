@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"kumo/internal/content/policy"
 	"kumo/internal/engine/crawl"
 	"kumo/internal/state/frontier"
 	"kumo/internal/state/seen"
@@ -86,7 +87,11 @@ func (l *Live) Wait() { l.pending.Wait() }
 
 func explanationOf(e *crawl.Explanation) *Explanation {
 	x := &Explanation{URL: e.URL.String(), Scope: Scope{In: e.InScope, Rule: e.Rule, Why: e.Why}, GivenUp: e.GivenUp,
-		Claiming: e.Claiming, Elsewhere: e.Elsewhere, Overrides: e.Overrides, LinksCut: e.LinksCut, NeedsScript: e.NeedsScript}
+		Claiming: e.Claiming, Elsewhere: e.Elsewhere, Overrides: e.Overrides, LinksCut: e.LinksCut, NeedsScript: e.NeedsScript,
+		RenderingEnded: e.RenderingEnded}
+	if e.Render != policy.RenderNever {
+		x.Render = string(e.Render)
+	}
 	if e.Entry != nil && e.State != seen.Unknown {
 		x.Known = new(knownOf(e.Entry))
 	}

@@ -31,28 +31,49 @@ func (a *Archive) Answer(ctx context.Context, r *Record) (*page.Response, error)
 	if r.Status == 0 || r.WARC == "" {
 		return nil, ErrNoAnswer
 	}
-	return a.answerAt(ctx, r.URL, r.Status, captures.Location{File: r.WARC, Offset: r.Offset}, r.Revisit != "")
+	resp, _, err := a.documentAt(ctx, r.URL, r.Status, captures.Location{File: r.WARC, Offset: r.Offset}, r.Revisit != "")
+	return resp, err
+}
+
+// Document reads the document of a record, to be parsed: for a rendered page that after its scripts, otherwise the
+// response.
+func (a *Archive) Document(ctx context.Context, r *Record) (*page.Response, error) {
+	if r.Status == 0 || r.WARC == "" {
+		return nil, ErrNoAnswer
+	}
+	_, doc, err := a.documentAt(ctx, r.URL, r.Status, captures.Location{File: r.WARC, Offset: r.Offset}, r.Revisit != "")
+	return doc, err
 }
 
 // AnswerOf reads the newest good response of a URL; ErrNoAnswer if there is none.
 func (a *Archive) AnswerOf(ctx context.Context, url string) (*page.Response, error) {
-	x, err := a.find(ctx, url, "")
-	if err != nil {
-		return nil, err
-	}
-	if x == nil {
-		return nil, ErrNoAnswer
-	}
-	return a.answerAt(ctx, url, x.Status, captures.Location{File: x.File, Offset: x.Offset}, x.MIME == revisit)
+	resp, _, err := a.newestOf(ctx, url)
+	return resp, err
 }
 
-func (a *Archive) answerAt(ctx context.Context, url string, status int, at captures.Location,
-	revisits bool) (*page.Response, error) {
+// DocumentOf is AnswerOf with the document to be parsed, as Document returns it.
+func (a *Archive) DocumentOf(ctx context.Context, url string) (*page.Response, error) {
+	_, doc, err := a.newestOf(ctx, url)
+	return doc, err
+}
+
+func (a *Archive) newestOf(ctx context.Context, url string) (resp, doc *page.Response, err error) {
+	x, err := a.find(ctx, url, "")
+	if err != nil {
+		return nil, nil, err
+	}
+	if x == nil {
+		return nil, nil, ErrNoAnswer
+	}
+	return a.documentAt(ctx, url, x.Status, captures.Location{File: x.File, Offset: x.Offset}, x.MIME == revisit)
+}
+
+func (a *Archive) documentAt(ctx context.Context, url string, status int, at captures.Location,
+	revisits bool) (resp, doc *page.Response, err error) {
 	c := captures.Capture{URL: url, Status: status, Head: at}
 	if revisits {
-		var err error
 		if c.Body, err = a.original(ctx, url, at); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	return a.read(ctx, &c)
@@ -127,17 +148,17 @@ func (a *Archive) withSlot(ctx context.Context, f func() error) error {
 	}
 }
 
-func (a *Archive) read(ctx context.Context, c *captures.Capture) (resp *page.Response, err error) {
+func (a *Archive) read(ctx context.Context, c *captures.Capture) (resp, doc *page.Response, err error) {
 	err = a.withSlot(ctx, func() error {
 		in := captures.NewReader(a.disk, a.dir, MaxBody)
 		defer in.Close() //nolint:errcheck // it only reads
-		resp, err = in.ReadResponse(c)
+		resp, doc, err = in.ReadDocument(c)
 		return err
 	})
 	if _, is := errors.AsType[*captures.RecordError](err); is {
-		return nil, fmt.Errorf("%w: %w", ErrNoAnswer, err)
+		return nil, nil, fmt.Errorf("%w: %w", ErrNoAnswer, err)
 	}
-	return resp, err
+	return resp, doc, err
 }
 
 // read parses a response. If a list is malformed or too long, the entries read so far are returned.

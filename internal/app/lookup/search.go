@@ -128,7 +128,7 @@ func (s *search) check(ctx context.Context, r *Record) error {
 	case len(left) > 0 && (s.q.HeadOnly || !hasText(r)):
 		return nil
 	case len(left) > 0:
-		resp, err := s.a.Answer(ctx, r)
+		resp, err := s.a.Document(ctx, r)
 		if s.found.Texts++; err != nil {
 			if errors.Is(err, ErrNoAnswer) {
 				return nil // kumo verify reports damage

@@ -150,6 +150,7 @@ type Config struct {
 	SaveReport func(all *stats.Report)
 	Version    string // of this kumo
 	Address    string // of this node's API; may be empty
+	Browser    string // program that renders pages; "" if the node has none
 	Log        *slog.Logger
 }
 
@@ -235,7 +236,7 @@ func New(cfg Config) (*Node, error) {
 		results: map[uint64]func(mesh.GatheredResults){}}
 	n.watcher = newRecordWatcher(l, n.queries, chunks, record)
 	figures := n.attachedFigures()
-	l.report = &reporter{self: n.self, version: cfg.Version, address: cfg.Address, figures: figures, until: l.until,
+	l.report = &reporter{self: n.self, version: cfg.Version, address: cfg.Address, browser: cfg.Browser, figures: figures, until: l.until,
 		engine: n.engine, msgs: n.msgs, history: n.history, watcher: n.watcher}
 	l.queries, l.watcher, n.loop = n.queries, n.watcher, l
 	n.due = &dueVisits{history: cfg.History, engine: n.engine, inbox: n.inbox, router: cfg.Router,

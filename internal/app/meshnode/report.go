@@ -12,16 +12,16 @@ import (
 
 // A reporter creates this node's reports, and has the events that it observed. It belongs to the loop.
 type reporter struct {
-	self             strategy.Node
-	version, address string
-	figures          func() Figures // may be nil
-	until            func(time.Time) time.Duration
-	engine           *engineRef
-	msgs             *messages
-	history          *historyWorker
-	watcher          *recordWatcher
-	peer             *peer.Peer // set later: it calls the reporter
-	chronicler       chronicler
+	self                      strategy.Node
+	version, address, browser string
+	figures                   func() Figures // may be nil
+	until                     func(time.Time) time.Duration
+	engine                    *engineRef
+	msgs                      *messages
+	history                   *historyWorker
+	watcher                   *recordWatcher
+	peer                      *peer.Peer // set later: it calls the reporter
+	chronicler                chronicler
 }
 
 // isIdle reports whether nothing is pending or in progress here, and returns the number of inputs received so far.
@@ -58,7 +58,8 @@ func (r *reporter) make() control.Report {
 		alone = max(-r.until(lost), time.Millisecond)
 	}
 	return control.Report{Node: string(r.self), Version: r.version, Address: r.address,
-		State: r.watcher.known.Load().record.State, Member: r.engine.get() != nil && r.peer.Machine().KnowsPlace(),
+		Browser: r.browser,
+		State:   r.watcher.known.Load().record.State, Member: r.engine.get() != nil && r.peer.Machine().KnowsPlace(),
 		Idle: idle, Work: f.Work, MessageBytes: r.msgs.sent.Load(), Peers: f.Peers,
 		Backlog: b.Backlog.Seconds(), Level: b.Level, Delegated: b.Delegated, Guests: b.Guests,
 		Alone: alone.Seconds(), Condition: f.Condition, Clock: time.Now().UTC(),

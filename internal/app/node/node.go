@@ -95,6 +95,7 @@ type Config struct {
 	OnEnd   func()
 	Version string // of kumo
 	Address string // of this node's API; may be empty
+	Browser string // program that renders pages; "" if the node has none
 	Server  string // address of this process's server; "" if it runs none
 	// Drain is called when a user asks this node to leave. It must not block; may be nil.
 	Drain func()

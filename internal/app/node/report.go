@@ -130,7 +130,8 @@ type Report struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
 	Address string `json:"address,omitempty"`
-	Server  string `json:"server,omitempty"` // address of the node's server; empty if it runs none
+	Server  string `json:"server,omitempty"`  // address of the node's server; empty if it runs none
+	Browser string `json:"browser,omitempty"` // program that renders pages; empty if it has none
 	// configuration that all nodes must agree on; only for waiting nodes
 	Layout   string        `json:"layout,omitempty"`
 	Epoch    uint64        `json:"epoch"`
@@ -150,7 +151,7 @@ func (n *Node) report() []byte {
 	facts := n.newFacts()
 	n.facts.Store(facts)
 	data, err := json.Marshal(Report{Name: n.cfg.Identity.Name, Version: n.cfg.Version, Address: n.cfg.Address,
-		Server: n.cfg.Server, Epoch: n.cfg.Router.Epoch(), State: n.record.record.State, Idle: n.driver.Idle(),
+		Server: n.cfg.Server, Browser: n.cfg.Browser, Epoch: n.cfg.Router.Epoch(), State: n.record.record.State, Idle: n.driver.Idle(),
 		Sent: sent, Received: received,
 		Slips: n.cfg.Router.Slips(), Figures: n.cfg.Figures(), Facts: facts, Machine: n.machine(),
 		Clock: time.Now().UTC()})

@@ -288,3 +288,30 @@ func (b stoppingBrowser) Render(ctx context.Context, _ render.Job) (*render.Resu
 	<-ctx.Done()
 	return nil, ctx.Err()
 }
+
+// TestRenderedEmbeds: resources that a page has loaded are not fetched again as embeds; what they refer to is.
+func TestRenderedEmbeds(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, map[string]http.HandlerFunc{
+		"a.test/": html(`<title>Shell</title><link rel=stylesheet href=/s.css><img src=/i.png><img src=/other.png>` +
+			`<div id="root"></div><script src="/app.js"></script><script>` + "\nget http://a.test:PORT/s.css\n" +
+			"get http://a.test:PORT/i.png\nget http://a.test:PORT/item\n// " + strings.Repeat("x", 200) + `</script>`),
+		"a.test/s.css": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/css")
+			fmt.Fprint(w, `@import "/more.css"; p { background: url(/bg.png) }`)
+		},
+		"a.test/i.png": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "image/png")
+			fmt.Fprint(w, "\x89PNG\r\n\x1a\n")
+		},
+		"a.test/item": html(`<a href=/item>the page itself</a>`),
+	})
+	j := s.renderJob(t, "a.test/", &fakeBrowser{})
+	j.Crawl.Embeds = true
+	mustRun(t, j)
+	s.wantAsked(t, "a.test/", "a.test/s.css", "a.test/i.png", "a.test/item", "a.test/other.png", "a.test/app.js",
+		"a.test/more.css", "a.test/bg.png", "a.test/item") // the last one as a page
+	if l := lineOf(t, j.Dir, "/bg.png"); !strings.HasSuffix(l["from"].(string), "/s.css") {
+		t.Errorf("the style sheet's image: %v", l)
+	}
+}

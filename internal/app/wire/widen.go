@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -272,6 +273,11 @@ func (w *rereader) page(p *jsonl.PageLine, n *rereadCounts) error {
 	if max := w.Job.Fetch.MaxBody; max > 0 {
 		_ = fetch.Decode(resp, 4*max) // after an error, the part so far is used
 	}
+	if p.Rendered {
+		if html := w.conversion(in, rec.ID()); html != nil {
+			resp = resp.Rendered(html)
+		}
+	}
 	var pg page.Page
 	if err := w.parser.Parse(resp, &pg); err != nil && !parse.IsList(pg.Sniffed) {
 		return nil //nolint:nilerr // it is none
@@ -291,4 +297,17 @@ func (w *rereader) page(p *jsonl.PageLine, n *rereadCounts) error {
 		return w.fields.Put(made)
 	}
 	return nil
+}
+
+// conversion returns the document of a rendered page, whose response was read last; nil if it is missing.
+func (w *rereader) conversion(in *warc.Reader, response string) []byte {
+	for {
+		rec, err := in.Next()
+		switch {
+		case err != nil || rec.ResponseID() != response:
+			return nil
+		case rec.Fields["WARC-Type"] == "conversion":
+			return bytes.Clone(rec.Block)
+		}
+	}
 }

@@ -23,8 +23,11 @@ type Page struct {
 	*captures.Capture
 	// ReadResponse reads the response. If the record cannot be read, the error is a *captures.RecordError.
 	ReadResponse func() (*page.Response, error)
-	// Text returns the main text that the crawl extracted from a response decoded with charset; nil if it has none.
-	Text func(resp *page.Response, charset string) (*page.MainText, error)
+	// ReadDocument is ReadResponse, and also returns the response to parse: for a page that the crawl has rendered, the
+	// document after its scripts, otherwise resp.
+	ReadDocument func() (resp, doc *page.Response, err error)
+	// Text returns the main text that the crawl extracted from a document, decoded with charset; nil if it has none.
+	Text func(resp, doc *page.Response, charset string) (*page.MainText, error)
 	// Prepared is the result of a Preparer for this page.
 	Prepared any
 }
@@ -229,7 +232,10 @@ func each(ctx context.Context, cfg *Config, a *captures.Archive, step string,
 
 func newPage(c *captures.Capture, from *captures.Reader) *Page {
 	return &Page{Capture: c, ReadResponse: func() (*page.Response, error) { return from.ReadResponse(c) },
-		Text: func(resp *page.Response, charset string) (*page.MainText, error) { return from.Text(c, resp, charset) }}
+		ReadDocument: func() (resp, doc *page.Response, err error) { return from.ReadDocument(c) },
+		Text: func(resp, doc *page.Response, charset string) (*page.MainText, error) {
+			return from.Text(c, resp, doc, charset)
+		}}
 }
 
 func (cfg *Config) reportProgress(step string, done int64, a *captures.Archive) {

@@ -70,6 +70,18 @@ type Spool interface {
 	Len() int64
 }
 
+// Rendered returns a response with the document of a rendered page, to be parsed like r. It has no wire bytes.
+func (r *Response) Rendered(document []byte) *Response {
+	h := r.Header.Clone()
+	if h == nil {
+		h = http.Header{}
+	}
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Del("Content-Encoding")
+	return &Response{URL: r.URL, Status: r.Status, Proto: r.Proto, Header: h, Payload: document, Body: document,
+		Start: r.Start}
+}
+
 // ConnectTime returns the time to establish the connection; 0 if it was open.
 func (r *Response) ConnectTime() time.Duration { return r.DNS + r.Connect + r.Handshake }
 

@@ -568,6 +568,11 @@ func (r *rewriter) declareCharset(xml bool) {
 	}
 }
 
+// InsertInHead inserts an element at the beginning of a document's head.
+func InsertInHead(document []byte, element string) []byte {
+	return slices.Insert(document, headStart(document), []byte(element)...)
+}
+
 // headStart returns the first position for a meta element: after the tags of html and head if the document begins with
 // them.
 func headStart(src []byte) (at int) {

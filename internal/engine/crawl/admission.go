@@ -126,7 +126,8 @@ type admission struct {
 	names    *names
 	traps    *trapGuard
 	ranks    *ranking
-	deferred bool // deferred URLs are written to a file
+	loaded   *loaded // by rendered pages; nil: not known
+	deferred bool    // deferred URLs are written to a file
 }
 
 // addLinks adds the links of a page, which was fetched as it, to the batch.
@@ -159,6 +160,15 @@ func (a *admission) addLink(b *batch, it *item.Item, l *page.Link, asks policy.L
 		rule, why = ruleVetoed, veto
 	case l.Kind == page.Sitemap && strings.Count(it.Path, "M") >= visit.MaxNested:
 		rule, why = "sitemap", "an index in an index in an index"
+	}
+	if l.Kind.Embed() && veto == "" {
+		if references, has := a.loaded.has(c.URL); has {
+			c.Path = a.path(c.Path, c.Kind)
+			for i := range references {
+				a.addLink(b, &c, &references[i], policy.LinkRules{}, nil)
+			}
+			return
+		}
 	}
 	if linkTo(&c).MovesSeed() && veto == "" {
 		a.rules.Scope.AddSeed(u)

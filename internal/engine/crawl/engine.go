@@ -175,7 +175,11 @@ func New(config Config, p Parts, s *recovery.State) *Engine {
 		permits:    &permits{hosts: hosts, origins: origins, postponements: newPostponements(), transfer: moves},
 	}
 	decoder := fetch.NewDecoder(cfg.Shares.windows())
+	if p.Renderer != nil && cfg.Embeds {
+		admit.loaded = newLoaded()
+	}
 	visits.renderings = newRenderings(p.Renderer, cfg, &resources{cfg: cfg, rules: rules, robots: p.Robots,
+		loaded:  admit.loaded,
 		fetcher: p.Fetcher, header: p.Header, scopeSeeds: roots, limits: lim, origins: origins, frontier: front,
 		hosts: hosts, known: known, names: names, ledger: log, decoder: decoder, stats: s.Stats, shared: p.Resources,
 		cache: resourceCache{size: cfg.Shares.resources()}}, p.Listener)
@@ -213,7 +217,7 @@ func New(config Config, p Parts, s *recovery.State) *Engine {
 			stats: s.Stats},
 		Inspector: &Inspector{cfg: cfg, rules: rules, robots: p.Robots, known: known, hosts: hosts, links: links,
 			claims: claims, ends: ends, origins: origins, abandoned: views.Abandoned, limits: lim, counts: counts, ranks: ranks,
-			keeper: keeper, frontier: front, ledger: log},
+			keeper: keeper, frontier: front, ledger: log, renderings: visits.renderings},
 		recrawls: &recrawls{
 			added:      make(chan struct{}, 1),
 			ended:      make(chan struct{}),

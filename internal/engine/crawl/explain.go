@@ -40,6 +40,9 @@ type Explanation struct {
 	// visits of the whole crawl of pages that show nothing without script
 	NeedsScript int64
 
+	Render         policy.RenderMode // which pages of the host are rendered; "" if none
+	RenderingEnded []string          // pages of the host that are no longer rendered, as that gained nothing
+
 	Abandoned   *item.Item // abandoned with its origin, to be retried by the next run
 	GivenUp     string     // why its origin was abandoned; "" if it was not
 	Pending     *item.Item // the next merge decides whether it is new
@@ -64,6 +67,13 @@ func (i *Inspector) Explain(url string, tell func(Explanation)) (*Explanation, e
 		Overrides: i.cfg.Overrides.Explain(u)}
 	totals := i.counts.stats.Totals()
 	x.LinksCut, x.NeedsScript = totals.LinksCut, totals.NeedsScript
+	x.Render = i.cfg.Render
+	if own := i.cfg.Overrides.ForHost(u.Host()).Render; own != nil {
+		x.Render = *own
+	}
+	if i.renderings != nil && x.Render == policy.RenderAuto {
+		x.RenderingEnded = i.renderings.gainOf(u.Host()).ended()
+	}
 	i.explainRules(x, 1)
 	slice := i.hosts.slices.OfHost(u.Host(), u.String())
 	x.Host, x.HostMet = i.frontier.Host(slice)

@@ -42,6 +42,8 @@ type Inspector struct {
 	keeper    *rankKeeper
 	frontier  *frontier.Frontier
 	ledger    *ledger.Ledger
+
+	renderings *renderings // nil: no page is rendered
 }
 
 // Queues returns up to most hosts with pending URLs, those with the longest queues first. It goes through all hosts,

@@ -62,6 +62,23 @@ type renderGain struct {
 	vainShells, vainOthers int  // renders in a row without gain, of pages that show nothing without script and others
 }
 
+// Kinds of pages of a host whose rendering may end.
+const (
+	ShellPages = "its pages that need script"
+	OtherPages = "its pages that show text without script"
+)
+
+// ended returns the kinds of pages that are no longer rendered in mode auto.
+func (g renderGain) ended() (kinds []string) {
+	if g.vainShells >= vainRenders {
+		kinds = append(kinds, ShellPages)
+	}
+	if g.gained && g.vainOthers >= vainRenders {
+		kinds = append(kinds, OtherPages)
+	}
+	return kinds
+}
+
 func newRenderings(r Renderer, cfg *Config, res *resources, l Listener) *renderings {
 	if r == nil {
 		return nil
@@ -170,9 +187,9 @@ func (r *renderings) learn(b *received, gained bool) {
 	}
 	r.hosts.Put(b.host, g)
 	if *vain == vainRenders && r.modeOf(b.host) == policy.RenderAuto {
-		kind := "its pages that show text without script"
+		kind := OtherPages
 		if shell {
-			kind = "its pages that need script"
+			kind = ShellPages
 		}
 		r.listener.RenderingStopped(b.host, fmt.Sprintf("%d in a row gained neither links nor text: %s", vainRenders, kind))
 	}
@@ -203,15 +220,6 @@ func (r *renderings) render(ctx context.Context, it *item.Item, u weburl.URL, do
 	r.counts.Seconds += result.Took.Seconds()
 	r.counts.Blocked += int64(result.Blocked)
 	return result, p.target(), nil
-}
-
-// shownResponse returns a response with the rendered document, to be read like the received one.
-func shownResponse(resp *page.Response, html []byte) *page.Response {
-	h := resp.Header.Clone()
-	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Del("Content-Encoding")
-	return &page.Response{URL: resp.URL, Status: resp.Status, Proto: resp.Proto, Header: h, Payload: html, Body: html,
-		Start: resp.Start}
 }
 
 // Rendering returns what this run has rendered.
@@ -247,7 +255,7 @@ func (p *pageReader) readRendered(ctx context.Context, rec *page.Record, it *ite
 	if result == nil {
 		return resp, p.readAnswer(ctx, resp, it)
 	}
-	shown := shownResponse(resp, result.HTML)
+	shown := resp.Rendered(result.HTML)
 	if err := p.readAnswer(ctx, shown, it); err != nil {
 		return nil, err
 	}

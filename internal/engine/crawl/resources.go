@@ -59,6 +59,7 @@ type resources struct {
 	stats      *stats.Counter
 	shared     Resources // of the process; nil: it has no other crawl
 
+	loaded   *loaded // nil: no embeds are fetched
 	cache    resourceCache
 	flights  singleflight.Group // by cache key, and by origin for robots.txt
 	gates    hostGates
@@ -200,6 +201,9 @@ func (r *resources) fetch(ctx context.Context, it *item.Item, u weburl.URL, q *r
 	}
 	a := &render.Response{Status: resp.Status, Header: resp.Header.Clone(), Body: bytes.Clone(resp.Body)}
 	lasts := a.Status < 500 && a.Status != http.StatusTooManyRequests // missing ones, too: favicon.ico is often missing
+	if lasts {
+		r.loaded.add(u.String(), q.Method, a)
+	}
 	if lasts && !strings.Contains(a.Header.Get("Cache-Control"), "no-store") {
 		r.cache.put(key, a)
 	}

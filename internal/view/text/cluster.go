@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -50,7 +51,7 @@ func Cluster(w io.Writer, c *inspect.Cluster, settings string, width int) {
 		return
 	}
 	printNodes(w, c, width)
-	for _, text := range append([]string{c.Forecast(), measuresLine(c), uploadLine(c)}, sinkLines(c)...) {
+	for _, text := range append([]string{c.Forecast(), measuresLine(c), uploadLine(c), browserLine(c)}, sinkLines(c)...) {
 		if text != "" {
 			fmt.Fprintln(w, text)
 		}
@@ -58,6 +59,32 @@ func Cluster(w io.Writer, c *inspect.Cluster, settings string, width int) {
 	for _, note := range c.Notes() {
 		fmt.Fprintf(w, "note: %s\n", note)
 	}
+}
+
+// browserLine lists the nodes with and without a browser; "" if the crawl renders no pages.
+func browserLine(c *inspect.Cluster) string {
+	if !c.Renders() {
+		return ""
+	}
+	var with, without []string
+	for i := range c.Nodes {
+		switch n := &c.Nodes[i]; {
+		case n.Is == inspect.NodeLeft || n.Is == inspect.NodeDead:
+		case n.Browser != "":
+			with = append(with, n.Name+" "+filepath.Base(n.Browser))
+		default:
+			without = append(without, n.Name)
+		}
+	}
+	line := fmt.Sprintf("browsers: %d of %s", len(with), stats.Count(len(with)+len(without), "nodes"))
+	if len(with) > 0 {
+		line += " (" + strings.Join(with, ", ") + ")"
+	}
+	if len(without) > 0 {
+		line += "; none on " + strings.Join(without, ", ") + ", which cannot take part in a crawl with --render: install " +
+			"chromium there, or name the program with --browser"
+	}
+	return line
 }
 
 // sinkLines sums the figures of the nodes by sink.

@@ -78,3 +78,18 @@ func TestNamesAreNotCut(t *testing.T) {
 		t.Errorf("%d rows, want 4", got)
 	}
 }
+
+func TestBrowsersOfNodes(t *testing.T) {
+	c := &inspect.Cluster{Nodes: []inspect.Node{{Name: "a", Browser: "/usr/bin/chromium"}, {Name: "b"},
+		{Name: "c", Is: inspect.NodeDead}}}
+	if got := browserLine(c); got != "" {
+		t.Errorf("of a crawl that renders nothing: %q", got)
+	}
+	for _, all := range []map[string][]string{{"render": {"auto"}}, {"override": {"{match: a.test, render: always}"}}} {
+		c.Settings = all
+		const want = "browsers: 1 of 2 nodes (a chromium); none on b, which cannot take part in a crawl with --render: "
+		if got := browserLine(c); !strings.HasPrefix(got, want) {
+			t.Errorf("%v: %q", all, got)
+		}
+	}
+}

@@ -3,6 +3,8 @@ package text
 import (
 	"fmt"
 	"io"
+	"net/http"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -10,6 +12,8 @@ import (
 	"kumo/internal/app/inspect"
 	"kumo/internal/base/page"
 	"kumo/internal/base/stats"
+	"kumo/internal/content/parse"
+	"kumo/internal/content/policy"
 	"kumo/internal/engine/crawl"
 )
 
@@ -56,7 +60,7 @@ func (s sheet) printExplanation(x *inspect.Explanation, fate string) {
 	s.printRanking(x)
 	s.printExcluded(x)
 	if x.Page != nil {
-		s.printPage(x.Page)
+		s.printPage(x, x.Page)
 	}
 	if x.Known != nil && !x.Known.Due.IsZero() {
 		s.row("due", "again at %s", Time(x.Known.Due))
@@ -251,7 +255,7 @@ var linksCutText = map[page.LinksCut]string{
 	page.ByLength:  "only the beginning of a decompressed body is read",
 }
 
-func (s sheet) printPage(p *inspect.Page) {
+func (s sheet) printPage(x *inspect.Explanation, p *inspect.Page) {
 	if p.Status == 0 {
 		s.row("tried", "%s, without an answer", Time(p.Time))
 		return
@@ -266,17 +270,36 @@ func (s sheet) printPage(p *inspect.Page) {
 	s.rowIf("digest", "%s", p.Digest)
 	s.rowIf("same as", "%s: its record has the bytes, this one refers to it", p.Revisit)
 	s.rowIf("links", "only the first were read: %s", linksCutText[page.LinksCut(p.LinksCut)])
+	s.printScript(x, p)
+	if p.WARC != "" {
+		s.row("record", "warc/%s at byte %d", p.WARC, p.Offset)
+	}
+}
+
+// printScript prints whether the page was rendered, and why not.
+func (s sheet) printScript(x *inspect.Explanation, p *inspect.Page) {
 	need := needsScriptText[page.ScriptNeed(p.NeedsScript)]
+	isPage := p.Status == http.StatusOK && parse.IsHTML(p.Type)
+	ended := func(kind string) bool { return slices.Contains(x.RenderingEnded, kind) }
 	switch {
 	case p.Rendered && need != "":
 		s.row("script", "rendered, as the page shows nothing without JavaScript: %s", need)
 	case p.Rendered:
 		s.row("script", "rendered: a browser has run the page's scripts")
-	default:
-		s.rowIf("script", "the page shows nothing without JavaScript, which --render auto runs: %s", need)
-	}
-	if p.WARC != "" {
-		s.row("record", "warc/%s at byte %d", p.WARC, p.Offset)
+	case need != "" && x.Render == "":
+		s.row("script", "the page shows nothing without JavaScript, which --render auto runs: %s", need)
+	case need != "" && ended(crawl.ShellPages):
+		s.row("script", "not rendered, though the page shows nothing without JavaScript: of the host, rendering %s gained "+
+			"nothing", crawl.ShellPages)
+	case need != "":
+		s.row("script", "not rendered, though the page shows nothing without JavaScript: the browser failed (see the log), "+
+			"or the page was fetched before --render")
+	case isPage && x.Render == string(policy.RenderAuto) && ended(crawl.OtherPages):
+		s.row("script", "not rendered: of the host, rendering %s gained nothing", crawl.OtherPages)
+	case isPage && x.Render == string(policy.RenderAuto):
+		s.row("script", "not rendered: the page shows text without JavaScript")
+	case isPage && x.Render != "":
+		s.row("script", "not rendered: the browser failed (see the log), or the page was fetched before --render")
 	}
 }
 

@@ -33,6 +33,7 @@ type Report struct {
 	Node    string        `json:"node"`
 	Version string        `json:"version"`           // of its kumo
 	Address string        `json:"address,omitempty"` // of its API
+	Browser string        `json:"browser,omitempty"` // program that renders pages; empty if it has none
 	State   desired.State `json:"state"`             // of the crawl, as known to the node
 	Member  bool          `json:"member"`            // it has its place, and fetches its own hosts
 	Idle    bool          `json:"idle"`

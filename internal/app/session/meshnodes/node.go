@@ -31,6 +31,7 @@ import (
 type Config struct {
 	Name    string   // a single word; need not be unique
 	Address string   // of this node's API; may be empty
+	Browser string   // program that renders pages; "" if the node has none
 	Join    []string // addresses of nodes; empty: this is the first node, has known contacts, or will be found
 	Backups int      // number of nodes that remember a host's URLs; the same on all nodes
 	// Absent is how long to wait for failed nodes when fewer than Backups are left; 0: mesh.Config's default.

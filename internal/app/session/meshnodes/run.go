@@ -75,6 +75,7 @@ func (n *Node) Run(ctx context.Context) (report *stats.Report, err error) {
 		ApplySettings: l.applySettings,
 		Version:       job.Version,
 		Address:       n.Address,
+		Browser:       n.Browser,
 		Log:           n.Log,
 		Changed:       func() { wait.Wake(n.changed) },
 	})

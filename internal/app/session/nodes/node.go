@@ -35,6 +35,7 @@ import (
 type Config struct {
 	Name    string        // a single word, unique in the cluster
 	Address string        // of this node's API; may be empty
+	Browser string        // program that renders pages; "" if the node has none
 	Timing  member.Timing // the same on all nodes
 	Layout  string        // configuration that all nodes must agree on
 	// Joining creates a node's member, and its strategy if that decides host by host.

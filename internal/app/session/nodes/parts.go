@@ -78,7 +78,7 @@ func (m *membership) join(state *recovery.State, p *crawl.Parts) error {
 		ApplySettings: m.applySettings, IsKnown: m.isKnown,
 		PendingLinks: m.pendingLinks,
 		Query:        m.query,
-		Version:      job.Version, Address: n.Address, Server: n.cluster.Address(), Drain: n.Leave,
+		Version:      job.Version, Address: n.Address, Browser: n.Browser, Server: n.cluster.Address(), Drain: n.Leave,
 		LeaseExpired: func() { n.expired.Add(1) }, Log: n.Log,
 	})
 	if c, is := m.upload.uploader.(session.StateUploader); is && m.job.Writes(job.WARC) {

@@ -66,7 +66,8 @@ func (w *waiter) checkRivals(ctx context.Context) error {
 
 func (w *waiter) publish(ctx context.Context) {
 	data, err := json.Marshal(node.Report{Name: w.m.id.Name, Version: job.Version, Address: w.m.n.Address,
-		Server: w.m.n.cluster.Address(), Layout: w.m.n.Layout, State: desired.Waiting, Clock: time.Now().UTC()})
+		Browser: w.m.n.Browser,
+		Server:  w.m.n.cluster.Address(), Layout: w.m.n.Layout, State: desired.Waiting, Clock: time.Now().UTC()})
 	if err != nil {
 		return // plain fields only
 	}

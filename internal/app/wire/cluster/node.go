@@ -64,6 +64,7 @@ type NodeOptions struct {
 	WorkArea     int
 	Slots        int    // maximum number of nodes ever planned; 0: DefaultSlots
 	Address      string // of this node's API; may be empty
+	Browser      string // program that renders pages; "" if the node has none
 	// ApplySettings applies the settings of the crawl's record to the job. If it is set, the node waits until there are
 	// settings.
 	ApplySettings func(j *job.Job, settings []settings.Setting) error
@@ -176,7 +177,7 @@ func OpenNode(ctx context.Context, j *job.Job, o NodeOptions) (Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg := nodes.Config{Name: o.Name, Address: o.Address, Serves: o.Listen != "", ServerDir: serverDir,
+	cfg := nodes.Config{Name: o.Name, Address: o.Address, Browser: o.Browser, Serves: o.Listen != "", ServerDir: serverDir,
 		Layout: s.layout(cmp.Or(o.Preset, "lan")), Joining: s.member, ApplySettings: o.ApplySettings, Open: wire.OpenPart,
 		CompleteFiles: wire.CompleteFiles, NewUploader: o.NewUploader, NewSender: o.NewSender, Ending: o.Ending,
 		ReadManifest: o.ReadManifest, CopyState: o.CopyState, DropState: o.DropState, PlaceWait: o.PlaceWait, Log: o.Log,

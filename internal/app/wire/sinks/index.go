@@ -244,7 +244,7 @@ func textsIn(a *lookup.Archive) textOf {
 		if err != nil {
 			return "", temporary(ctx, err)
 		}
-		resp, err := a.Answer(ctx, rec)
+		resp, err := a.Document(ctx, rec)
 		if err != nil {
 			return "", temporary(ctx, err)
 		}

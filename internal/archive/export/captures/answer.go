@@ -1,6 +1,7 @@
 package captures
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"kumo/internal/base/page"
 	"kumo/internal/base/vfs"
 	"kumo/internal/content/fetch"
+	"kumo/internal/content/parse"
 	"kumo/internal/state/store/warc"
 )
 
@@ -34,26 +36,70 @@ func (e *RecordError) Unwrap() error { return e.Err }
 // ReadResponse reads the response of a capture: the head, and the body without transfer and content codings. Truncated
 // and Malformed tell how it is incomplete. If the record cannot be read, the error is a [RecordError].
 func (r *Reader) ReadResponse(c *Capture) (*page.Response, error) {
+	resp, _, err := r.readResponse(c)
+	return resp, err
+}
+
+// ReadDocument is ReadResponse, and also returns the response from which the crawl read the page: for a rendered page
+// the document after its scripts, for others resp.
+func (r *Reader) ReadDocument(c *Capture) (resp, doc *page.Response, err error) {
+	resp, after, err := r.readResponse(c)
+	if err != nil || after == nil {
+		return resp, resp, err
+	}
+	html, err := r.files.conversion(after)
+	if err != nil || html == nil {
+		return resp, resp, err
+	}
+	return resp, resp.Rendered(html), nil
+}
+
+// A successor is the location after the response record of a visit whose page may be rendered.
+type successor struct {
+	Location
+	id string // of the response record
+}
+
+func (r *Reader) readResponse(c *Capture) (resp *page.Response, after *successor, err error) {
 	head, err := r.files.record(c.Head)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	resp := &page.Response{URL: c.URL, Status: c.Status}
+	if c.mayBeRendered() {
+		after = successorOf(c.Head.File, head)
+	}
+	resp = &page.Response{URL: c.URL, Status: c.Status}
 	resp.Truncated = page.Truncation(head.Fields["WARC-Truncated"])
 	if c.Body == nil {
-		return resp, r.read(resp, head, c.Head, true)
+		return resp, after, r.read(resp, head, c.Head, true)
 	}
+	isUnmodified := head.IsUnmodified()
 	if len(head.Block) > 0 { // a revisit may have no head; then the one of the other record is used
 		if err := r.read(resp, head, c.Head, true); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	body, err := r.files.record(*c.Body)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	if isUnmodified && (c.Visit == nil || c.BodyRendered) { // the server has said that the page is as it was
+		after = successorOf(c.Body.File, body)
 	}
 	resp.Truncated = page.Truncation(body.Fields["WARC-Truncated"])
-	return resp, r.read(resp, body, *c.Body, resp.Header == nil)
+	return resp, after, r.read(resp, body, *c.Body, resp.Header == nil)
+}
+
+// mayBeRendered reports whether the visit may have rendered the page.
+func (c *Capture) mayBeRendered() bool {
+	if c.Visit != nil {
+		return c.Visit.Rendered
+	}
+	return (c.Type == "" || parse.IsHTML(c.Type)) && c.Status == http.StatusOK
+}
+
+func successorOf(file string, rec *warc.Record) *successor {
+	return &successor{Location{File: file, Offset: rec.Offset + rec.Length}, rec.ID()}
 }
 
 // read fills resp from a record: the body, and if fields is set the header fields.
@@ -124,6 +170,36 @@ func (f *files) record(at Location) (*warc.Record, error) {
 		return nil, &RecordError{at, errors.New("the record is incomplete")}
 	}
 	return rec, nil
+}
+
+// conversion returns the document of a rendered page; nil if the page was not rendered. The records of a visit are
+// adjacent: response, request, metadata, conversion.
+func (f *files) conversion(at *successor) ([]byte, error) {
+	in, err := f.reader(at.File)
+	if err != nil {
+		return nil, &RecordError{at.Location, err}
+	}
+	in.SeekTo(at.Offset)
+	for {
+		next := in.Offset()
+		rec, err := in.Next()
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, warc.ErrTorn):
+			return nil, nil
+		case err != nil:
+			return nil, &RecordError{Location{File: at.File, Offset: next}, err}
+		case rec.ResponseID() != at.id:
+			return nil, nil
+		}
+		switch rec.Fields["WARC-Type"] {
+		case "conversion":
+			return bytes.Clone(rec.Block), nil
+		case "metadata":
+			if !bytes.Contains(rec.Block, []byte("\nrendered: ")) {
+				return nil, nil
+			}
+		}
+	}
 }
 
 func (f *files) reader(name string) (*warc.Reader, error) {

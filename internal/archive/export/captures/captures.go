@@ -42,6 +42,8 @@ type Capture struct {
 	Body   *Location `json:"body,omitempty"`  // the record with the body, if it is another one
 	Depth  int       `json:"depth"`           // hops from a seed, as in pages.jsonl; -1 if unknown
 	Visit  *Visit    `json:"visit,omitempty"` // the visit's data from pages.jsonl; nil if there is none
+	// an earlier visit has rendered the page, so the record with the body may have a rendered document
+	BodyRendered bool `json:"body_rendered,omitempty"`
 	// the line in text.jsonl; nil if there is none or Config.Texts is nil
 	Text        *TextLine `json:"text,omitempty"`
 	bodyMissing bool      // the record with the body is missing
@@ -339,6 +341,7 @@ type group struct {
 	visit     *Visit // latest so far; its line precedes that of its record
 	last      *warc.IndexLine
 	lastVisit *Visit           // visit of last
+	rendered  bool             // a visit has rendered the page
 	answers   []warc.IndexLine // the latest answer with each digest
 	pages     []pageLine       // the newest lines, at most maxAnswers; none without Config.Texts
 	texts     []TextLine       // as pages
@@ -373,6 +376,7 @@ func (g *group) newest() *Capture {
 		c.Text = g.textOf(c.Head)
 		return c
 	}
+	c.BodyRendered = g.rendered
 	for i := range g.answers {
 		if b := &g.answers[i]; b.Digest == x.Digest {
 			c.setType(b.MIME)

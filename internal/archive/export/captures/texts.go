@@ -27,6 +27,8 @@ type TextLine struct {
 	Time    time.Time `json:"time"`              // of the visit
 	Digest  string    `json:"digest,omitempty"`  // "sha1:BASE32", of the payload
 	Charset string    `json:"charset,omitempty"` // charset with which the payload was decoded
+	// the text is that of the document after the page's scripts
+	Rendered bool `json:"rendered,omitempty"`
 }
 
 // A pageLine has the members of a line of pages.jsonl that are used.
@@ -103,7 +105,7 @@ func (g *group) addLine(line []byte) error {
 	if err := json.Unmarshal(line[1:], &p); err != nil {
 		return err
 	}
-	g.depth, g.visit = p.Depth, &p.Visit
+	g.depth, g.visit, g.rendered = p.Depth, &p.Visit, g.rendered || p.Rendered
 	if p.WARC != "" {
 		g.pages = appendNewest(g.pages, p)
 	}
@@ -136,7 +138,7 @@ func (g *group) textOf(at Location) (found *TextLine) {
 			if found != nil {
 				return nil
 			}
-			t.Digest, t.Charset = p.Digest, p.Charset
+			t.Digest, t.Charset, t.Rendered = p.Digest, p.Charset, p.Rendered
 			found = &t
 		}
 		return found
@@ -164,11 +166,11 @@ func (t *textReader) close() error {
 // has.
 const maxStoredTextBody = 2 << 20
 
-// Text returns the main text that the crawl extracted from the response. It returns nil if there is none, or if the
-// text may be that of another body: the payload's SHA-1 and the charset must match.
-func (r *Reader) Text(c *Capture, resp *page.Response, charset string) (*page.MainText, error) {
-	if c.Text == nil || r.texts.disk == nil || charset != c.Text.Charset || len(resp.Body) > maxStoredTextBody ||
-		resp.Truncated != page.Whole || resp.Malformed != "" {
+// Text returns the main text that the crawl extracted from doc, the document of resp (see ReadDocument). It returns nil
+// if there is none, or if the text may be that of another body: the payload's SHA-1 and the charset must match.
+func (r *Reader) Text(c *Capture, resp, doc *page.Response, charset string) (*page.MainText, error) {
+	if c.Text == nil || r.texts.disk == nil || charset != c.Text.Charset || len(doc.Body) > maxStoredTextBody ||
+		resp.Truncated != page.Whole || resp.Malformed != "" || c.Text.Rendered != (doc != resp) {
 		return nil, nil
 	}
 	sum := sha1.Sum(resp.Payload)

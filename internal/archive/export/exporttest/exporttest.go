@@ -34,6 +34,7 @@ type Visit struct {
 	SameAs    int // number of the visit with the same body, from 1; 0: none
 	Truncated page.Truncation
 	Text      string // main text of the body in text.jsonl, as of a UTF-8 body; "" if it has none
+	Rendered  string // document after the page's scripts; "" if it was not rendered
 }
 
 // Crawl creates the folder of a crawl with visits, one per second.
@@ -92,6 +93,9 @@ func record(n int, v Visit) *page.Record {
 	if v.Text != "" {
 		rec.Page.Charset, rec.Text = "utf-8", &page.MainText{Text: v.Text}
 	}
+	if v.Rendered != "" {
+		rec.Rendering = &page.Rendering{HTML: []byte(v.Rendered), Requests: 1, Complete: true, Took: time.Second}
+	}
 	rec.Digest = sha1.Sum(res.Payload)
 	return rec
 }
@@ -127,6 +131,7 @@ func Run(t *testing.T, maker Maker) {
 		"the newest good answer":    newest,
 		"bodies from other records": revisits,
 		"a condition":               where,
+		"rendered pages":            rendered,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, maker) })
 	}
@@ -377,6 +382,34 @@ func revisits(t *testing.T, maker Maker) {
 		Visit{URL: "http://a.test/1", Body: text}, Visit{URL: "http://a.test/2", Body: text})
 	if a, b := exported(t, c, maker), exported(t, plain, maker); !maps.Equal(a, b) {
 		t.Errorf("%q\nwith records of their own: %q", a, b)
+	}
+}
+
+// A rendered page is read from its document after scripts, unless a later visit did not render it.
+func rendered(t *testing.T, maker Maker) {
+	const shell = "<title>before scripts</title><div id=root></div>"
+	document := func(text string) string {
+		return "<!DOCTYPE html><html><head><title>" + text + "</title></head><body><p>" + text + "</p></body></html>"
+	}
+	c := Crawl(t, Visit{URL: "http://a.test/1", Body: shell, Rendered: document("walnut")},
+		Visit{URL: "http://a.test/2", Body: shell, SameAs: 1, Rendered: document("harbour")},
+		Visit{URL: "http://a.test/3", Body: shell + "3", Rendered: document("compass")},
+		Visit{URL: "http://a.test/3", Status: 304, SameAs: 3},
+		Visit{URL: "http://a.test/4", Body: shell + "4", Rendered: document("stale document")},
+		Visit{URL: "http://a.test/4", Body: document("lantern")})
+	all := strings.Join(slices.Collect(maps.Values(exported(t, c, maker))), "")
+	for _, want := range []string{"walnut", "harbour", "compass", "lantern"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("output does not contain %q", want)
+		}
+	}
+	for _, wrong := range []string{"before scripts", "stale document"} {
+		if strings.Contains(all, wrong) {
+			t.Errorf("output contains %q", wrong)
+		}
+	}
+	if t.Failed() {
+		t.Log(all)
 	}
 }
 

@@ -18,7 +18,8 @@
 //	rendered                               whether a browser has run its scripts
 //	robots                                 the page's robots directives, as written
 //
-// Pages that can be read also have these columns:
+// Pages that can be read also have these columns. Those of a rendered page are read from the document after its
+// scripts.
 //
 //	charset, lang, title, h1, description, canonical
 //	hreflang                               the page in other languages
@@ -99,9 +100,10 @@ func FromCapture(c *captures.Capture) Row {
 // A Reader builds rows. It is not safe for concurrent use.
 type Reader struct {
 	parser *parse.Parser
-	// Page and Response are those of the last page, if it could be read. They are valid until the next.
-	Page     page.Page
-	Response *page.Response
+	// Page, Response and Document are those of the last page, if it could be read. They are valid until the next. Page is
+	// parsed from Document: for a rendered page that after its scripts, otherwise Response.
+	Page               page.Page
+	Response, Document *page.Response
 }
 
 // NewReader returns a reader. If anchors is set, links have their anchor text.
@@ -112,8 +114,8 @@ func NewReader(anchors bool) *Reader {
 // Read returns the row of a page.
 func (r *Reader) Read(p *export.Page) (*Row, error) {
 	row := FromCapture(p.Capture)
-	r.Page, r.Response = page.Page{Links: r.Page.Links[:0]}, nil
-	resp, err := p.ReadResponse()
+	r.Page, r.Response, r.Document = page.Page{Links: r.Page.Links[:0]}, nil, nil
+	resp, doc, err := p.ReadDocument()
 	if export.IsUnreadable(err) {
 		row.Unreadable = err
 		return &row, nil
@@ -121,12 +123,12 @@ func (r *Reader) Read(p *export.Page) (*Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.Response = resp
+	r.Response, r.Document = resp, doc
 	row.Bytes, row.Truncated = len(resp.Body), string(resp.Truncated)
 	if to := resp.Header.Get("Location"); to != "" && captures.Redirects(p.Status) {
 		row.Redirect = clean(resolve(p.URL, to))
 	}
-	if err := r.parser.Parse(resp, &r.Page); err == nil || len(r.Page.Links) > 0 { // a partial parse suffices
+	if err := r.parser.Parse(doc, &r.Page); err == nil || len(r.Page.Links) > 0 { // a partial parse suffices
 		pg := &r.Page
 		row.Charset, row.Lang, row.Title, row.H1 = pg.Charset, pg.Lang, clean(pg.Title), clean(pg.Heading)
 		row.Description, row.Canonical, row.Links = clean(pg.Description), clean(pg.Canonical), len(pg.Links)
@@ -146,7 +148,7 @@ const maxText = 16 << 20
 
 // UTF8 returns the body of the last page as UTF-8 HTML, up to the limit for main texts.
 func (r *Reader) UTF8() []byte {
-	body := r.Response.Body
+	body := r.Document.Body
 	return parse.UTF8(body[:min(len(body), maxText)], r.Page.Charset)
 }
 
@@ -156,7 +158,7 @@ func (r *Reader) Text(p *export.Page) (*page.MainText, error) {
 	if !r.HTML() {
 		return nil, nil
 	}
-	if made, err := p.Text(r.Response, r.Page.Charset); made != nil || err != nil {
+	if made, err := p.Text(r.Response, r.Document, r.Page.Charset); made != nil || err != nil {
 		return made, err
 	}
 	t, err := maintext.Extract(r.UTF8(), r.Response.URL)

@@ -1,6 +1,8 @@
 // Package site exports a crawl as files that a browser opens without a server. Each page and each embedded resource is
 // a file, and links between them are relative.
 //
+// A page that the crawl has rendered is written as the document after its scripts, which do not run again.
+//
 // A page has the bytes that its server sent, except for its references. References to URLs in the crawl point to their
 // files, also through redirects. All other references and the targets of forms are absolute. Properties of a page that
 // its HTTP header fields declared are written into the page ([parse.Parser.Rewrite]). A URL that redirects has a small
@@ -231,7 +233,7 @@ func (e *Exporter) Write(_ context.Context, p *export.Page) error {
 	if !is {
 		return nil
 	}
-	resp, err := p.ReadResponse()
+	resp, doc, err := p.ReadDocument()
 	if export.IsUnreadable(err) {
 		e.report.Unreadable++
 		e.report.AddNote(err.Error())
@@ -251,12 +253,22 @@ func (e *Exporter) Write(_ context.Context, p *export.Page) error {
 	if !parse.CanRewrite(mediaType) {
 		return e.to.Put(name, resp.Body)
 	}
-	e.buf, err = e.parser.Rewrite(e.buf[:0], resp, mediaType, e.referFunc(name))
+	if !parse.IsHTML(mediaType) {
+		doc = resp
+	}
+	e.buf, err = e.parser.Rewrite(e.buf[:0], doc, mediaType, e.referFunc(name))
 	if err != nil {
 		e.report.AddNote(fmt.Sprintf("%s is unchanged: %v", p.URL, err))
 	}
+	if doc != resp {
+		e.buf = parse.InsertInHead(e.buf, noScript)
+	}
 	return e.to.Put(name, e.buf)
 }
+
+// noScript keeps the scripts of a rendered page from running: without their server they would remove what they have
+// shown.
+const noScript = `<meta http-equiv="Content-Security-Policy" content="script-src 'none'">`
 
 // referFunc returns a function that replaces the references of a file.
 func (e *Exporter) referFunc(from string) parse.Refer {

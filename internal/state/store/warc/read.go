@@ -34,6 +34,9 @@ func (r *Record) ResponseID() string {
 	return unbracket(r.Fields["WARC-Concurrent-To"])
 }
 
+// IsUnmodified reports whether the record is a visit for which the server has said that the page is as it was (304).
+func (r *Record) IsUnmodified() bool { return r.Fields["WARC-Profile"] == notModified }
+
 func unbracket(id string) string { return strings.TrimSuffix(strings.TrimPrefix(id, "<"), ">") }
 
 const (

@@ -82,19 +82,20 @@ func (h *archivedPages) serve(w http.ResponseWriter, r *http.Request) {
 	h.write(w, r, c, resp)
 }
 
+// response returns what is shown of a page, without its scripts: for a rendered page, the document after them.
 func (h *archivedPages) response(c *crawl, r *http.Request) (*page.Response, error) {
 	if id, err := strconv.ParseInt(r.FormValue("id"), 10, 64); err == nil {
 		rec, err := c.archive.Record(id)
 		if err != nil {
 			return nil, err
 		}
-		return c.archive.Answer(r.Context(), rec)
+		return c.archive.Document(r.Context(), rec)
 	}
 	u, err := weburl.Parse(r.FormValue("url"))
 	if err != nil {
 		return nil, lookup.ErrNoAnswer
 	}
-	return c.archive.AnswerOf(r.Context(), u.Canonical().String())
+	return c.archive.DocumentOf(r.Context(), u.Canonical().String())
 }
 
 func resolve(base, to string) (string, error) {

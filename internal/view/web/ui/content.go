@@ -187,7 +187,11 @@ func getPage(c *crawl, r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	resp, err := c.pageOf(r.Context(), r.FormValue("url"))
+	read := c.archive.DocumentOf
+	if wanted.as == "headers" {
+		read = c.archive.AnswerOf
+	}
+	resp, err := pageOf(r, read)
 	if err != nil {
 		return nil, err
 	}
@@ -228,13 +232,14 @@ func (p *pagePart) slice(w wantedPart) error {
 	return nil
 }
 
-// pageOf returns the newest successful answer for a URL.
-func (c *crawl) pageOf(ctx context.Context, url string) (*page.Response, error) {
+// pageOf returns the newest successful answer for the URL in a request, as read returns it.
+func pageOf(r *http.Request, read func(context.Context, string) (*page.Response, error)) (*page.Response, error) {
+	url := r.FormValue("url")
 	u, err := weburl.Parse(url)
 	if err != nil || u.Host() == "" {
 		return nil, noURL(url)
 	}
-	return c.archive.AnswerOf(ctx, u.Canonical().String())
+	return read(r.Context(), u.Canonical().String())
 }
 
 // partOf returns a complete answer in a format.
@@ -269,7 +274,7 @@ func partOf(resp *page.Response, as string) (*pagePart, error) {
 }
 
 func getPageLinks(c *crawl, r *http.Request, n int) (links linkPage, err error) {
-	resp, err := c.pageOf(r.Context(), r.FormValue("url"))
+	resp, err := pageOf(r, c.archive.DocumentOf)
 	if err != nil {
 		return links, err
 	}

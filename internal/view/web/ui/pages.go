@@ -562,7 +562,11 @@ func (h *crawlPages) recordPage(r *http.Request) (*filled, error) {
 	if !slices.Contains([]string{"text", "links", "page"}, p.Show) {
 		p.Show = "headers"
 	}
-	resp, err := c.archive.Answer(r.Context(), rec)
+	read := c.archive.Document
+	if p.Show == "headers" {
+		read = c.archive.Answer
+	}
+	resp, err := read(r.Context(), rec)
 	switch {
 	case err != nil:
 	case p.Show == "headers":

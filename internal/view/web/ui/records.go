@@ -82,6 +82,15 @@ func (set *crawlSet) answer(r *http.Request) (*page.Response, error) {
 	return c.archive.Answer(r.Context(), rec)
 }
 
+// document returns the document of the record in a path: for a rendered page that after its scripts.
+func (set *crawlSet) document(r *http.Request) (*page.Response, error) {
+	c, rec, err := set.record(r)
+	if err != nil {
+		return nil, err
+	}
+	return c.archive.Document(r.Context(), rec)
+}
+
 func (set *crawlSet) getRecord(r *http.Request) (any, error) {
 	_, rec, err := set.record(r)
 	return rec, err
@@ -108,7 +117,7 @@ func (set *crawlSet) getLinks(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	resp, err := set.answer(r)
+	resp, err := set.document(r)
 	if err != nil {
 		return nil, err
 	}

@@ -86,7 +86,7 @@ func (set *crawlSet) endpoints() []endpoint {
 			[]param{crawlParam, idParam}, headers{}, withTarget(set.answer, getHeaders)},
 		{"/crawls/{crawl}/records/{id}/text", "text",
 			"The text of a record's answer: the main text of HTML, other text unchanged.",
-			[]param{crawlParam, idParam}, lookup.Text{}, withTarget(set.answer, getText)},
+			[]param{crawlParam, idParam}, lookup.Text{}, withTarget(set.document, getText)},
 		{"/crawls/{crawl}/records/{id}/links", "links", "The links of a record's answer.",
 			[]param{crawlParam, idParam, limitParam}, linkPage{}, set.getLinks},
 	}, append(set.contentEndpoints(), endpoint{"/crawls/{crawl}/cluster", "cluster",
