@@ -62,11 +62,11 @@ type Registry interface {
 	Delete(ctx context.Context, key string, rev uint64) error
 	// Get returns the latest value that a quorum has; a zero Entry if there is none.
 	Get(ctx context.Context, key string) (Entry, error)
-	// Watch calls f with the current values of all keys that begin with prefix, perhaps after earlier states of some,
-	// then with a zero Entry, then with each change, until ctx ends or the bus is closed. It returns ctx's error or
-	// ErrClosed. After a lost connection it continues once there is a new one, and may repeat values. f must not block
-	// for long or change a value.
-	Watch(ctx context.Context, prefix string, f func(Entry)) error
+	// Watch calls f with the current values of keys (see Covers), perhaps after earlier states of some, then with a zero
+	// Entry, then with each change, until ctx ends or the bus is closed. It returns ctx's error or ErrClosed. After a
+	// lost connection it continues once there is a new one, and may repeat values. f must not block for long or change a
+	// value.
+	Watch(ctx context.Context, keys string, f func(Entry)) error
 }
 
 // Logs are append-only sequences of entries by name. An entry is durable on a quorum of servers when Append returns.

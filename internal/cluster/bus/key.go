@@ -24,6 +24,12 @@ func CheckKey(key string) error {
 	return nil
 }
 
+// Covers reports whether a key is one of keys: of all if it is "", of those that begin with it if it ends with a slash,
+// or the key itself.
+func Covers(keys, key string) bool {
+	return keys == "" || keys == key || strings.HasSuffix(keys, "/") && strings.HasPrefix(key, keys)
+}
+
 // CheckNode returns an error unless a node's identity is valid: one word of a key.
 func CheckNode(node strategy.Node) error {
 	if len(node) > maxKey || !isWord(string(node)) {

@@ -8,13 +8,13 @@ import (
 	"slices"
 )
 
-// ReadAll returns the values of all keys that begin with prefix, in no order. If ctx's deadline passes, the error is
+// ReadAll returns the values of keys (see Covers), in no order. If ctx's deadline passes, the error is
 // ErrUnavailable.
-func ReadAll(ctx context.Context, r Registry, prefix string) ([]Entry, error) {
+func ReadAll(ctx context.Context, r Registry, keys string) ([]Entry, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	found := map[string]Entry{}
-	err := r.Watch(ctx, prefix, func(e Entry) {
+	err := r.Watch(ctx, keys, func(e Entry) {
 		switch {
 		case e.Key == "":
 			stop(errAll)
@@ -34,7 +34,7 @@ func ReadAll(ctx context.Context, r Registry, prefix string) ([]Entry, error) {
 	case cause != nil:
 		err = cause
 	}
-	return nil, fmt.Errorf("read %s from the registry: %w", prefix, err)
+	return nil, fmt.Errorf("read %s from the registry: %w", keys, err)
 }
 
 var errAll = errors.New("end of the current values")

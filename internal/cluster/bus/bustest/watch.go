@@ -147,9 +147,11 @@ func watchedPrefix(t *testing.T, join Join) {
 	for _, key := range []string{"prefix/ab", "prefix/abc/d", "prefix/b", "prefix2"} {
 		check(t, put(ctx, b, key, "x", 0))
 	}
-	s := watch(t, b, "prefix/ab")
-	wait(t, s.synced, "the current values")
-	if ab, abc := s.of("prefix/ab"), s.of("prefix/abc/d"); len(ab) != 1 || len(abc) != 1 || len(s.order) != 2 {
-		t.Errorf("told %v", s.order)
+	for keys, want := range map[string]int{"prefix/": 3, "prefix/abc/": 1, "prefix/ab": 1, "prefix2": 1, "prefix": 0} {
+		s := watch(t, b, keys)
+		wait(t, s.synced, "the current values")
+		if len(s.order) != want {
+			t.Errorf("keys %q: told %v, want %d", keys, s.order, want)
+		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"kumo/internal/cluster/bus"
 )
@@ -68,9 +67,9 @@ func (b *Bus) Get(ctx context.Context, key string) (bus.Entry, error) {
 
 // Watch calls f with the current values and with each change. While the node is partitioned it waits; of several
 // changes of a key in that time it passes on the latest.
-func (b *Bus) Watch(ctx context.Context, prefix string, f func(bus.Entry)) error {
+func (b *Bus) Watch(ctx context.Context, keys string, f func(bus.Entry)) error {
 	for told, synced := uint64(0), false; ; {
-		now := b.snapshot(prefix, told)
+		now := b.snapshot(keys, told)
 		for _, e := range now.entries {
 			if synced || e.Value != nil {
 				f(e)
@@ -99,7 +98,7 @@ type snapshot struct {
 	changed chan struct{} // closed when there may be something new
 }
 
-func (b *Bus) snapshot(prefix string, told uint64) snapshot {
+func (b *Bus) snapshot(keys string, told uint64) snapshot {
 	h := b.hub
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -109,7 +108,7 @@ func (b *Bus) snapshot(prefix string, told uint64) snapshot {
 	}
 	s.reached, s.upTo = true, h.number
 	for key, e := range h.keys {
-		if e.Revision > told && strings.HasPrefix(key, prefix) {
+		if e.Revision > told && bus.Covers(keys, key) {
 			s.entries = append(s.entries, e)
 		}
 	}

@@ -165,7 +165,8 @@ func TestRequestsAllocateLittle(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	for range requests {
 		q := query{From: 1 << 40, Next: c.names.allRegistry(), Batch: 256}
-		must(t, c.request(t.Context(), c.names.registry(), q, func(stored) error { return nil }))
+		_, err := c.request(t.Context(), c.names.registry(), q, func(stored) error { return nil })
+		must(t, err)
 	}
 	runtime.ReadMemStats(&after)
 	if each := (after.TotalAlloc - before.TotalAlloc) / requests; each > 100<<10 {

@@ -112,12 +112,13 @@ func (b *Bus) readChunk(ctx context.Context, log string, after, end uint64) (all
 	err = b.attempt(ctx, func(ctx context.Context) error {
 		last := after
 		all = all[:0]
-		return c.request(ctx, c.names.logs(), q, func(m stored) error {
+		_, err := c.request(ctx, c.names.logs(), q, func(m stored) error {
 			if m.number > last && m.number <= end && follows(m, last, after) {
 				all, last = append(all, m), m.number
 			}
 			return nil
 		})
+		return err
 	})
 	if len(all) > 0 && ctx.Err() == nil && !b.isClosed() {
 		return all, nil

@@ -20,7 +20,16 @@ func (n names) logs() stream { return stream{"kumo-" + n.crawl + "-logs", n.pref
 func (n names) prefix() string { return "kumo." + n.crawl + "." }
 
 // Each stream has data and marks. The logs also have trim records.
-func (n names) key(key string) string  { return n.prefix() + "r.d." + tokens(key) }
+func (n names) key(key string) string { return n.prefix() + "r.d." + tokens(key) }
+
+// keys returns the subject of a key, or with a slash at the end that of all keys below it.
+func (n names) keys(watched string) string {
+	if strings.HasSuffix(watched, "/") {
+		return n.key(watched) + ">"
+	}
+	return n.key(watched)
+}
+
 func (n names) log(log string) string  { return n.prefix() + "l.d." + tokens(log) }
 func (n names) trim(log string) string { return n.prefix() + "l.t." + tokens(log) }
 func (n names) servers() string        { return n.prefix() + "r.servers" } // the addresses of all servers

@@ -16,7 +16,7 @@ func (c *Cluster) Peek(ctx context.Context) ([]bus.Entry, error) {
 	for {
 		next := from
 		q := query{From: from, Next: c.names.allRegistry(), Batch: 256, MaxBytes: readBytes}
-		err := c.request(ctx, c.names.registry(), q, func(m stored) error {
+		more, err := c.request(ctx, c.names.registry(), q, func(m stored) error {
 			next = m.number + 1
 			key := c.names.keyOf(m.subject)
 			switch {
@@ -31,7 +31,7 @@ func (c *Cluster) Peek(ctx context.Context) ([]bus.Entry, error) {
 		if err != nil {
 			return nil, unavailable(err)
 		}
-		if next == from {
+		if !more || next == from {
 			return slices.Collect(maps.Values(found)), nil
 		}
 		from = next

@@ -21,6 +21,7 @@ const (
 	headSubject  = "Nats-Subject"
 	headNumber   = "Nats-Sequence"
 	headPrevious = "Nats-Last-Sequence" // in an answer: number of the message before this one; 0 before the first
+	headPending  = "Nats-Num-Pending"   // in an answer: number of messages after this one
 )
 
 // A query requests stored messages from any of a stream's servers.
@@ -28,7 +29,7 @@ type query struct {
 	From     uint64   `json:"seq,omitempty"`
 	Next     string   `json:"next_by_subj,omitempty"` // all messages of this subject, from From on
 	Last     []string `json:"multi_last,omitempty"`   // or the last messages of these
-	Batch    int      `json:"batch"`
+	Batch    int      `json:"batch,omitempty"`
 	MaxBytes int      `json:"max_bytes,omitempty"`
 }
 
@@ -47,52 +48,52 @@ var errIncomplete = errors.New("part of the answer was lost")
 // the default, 65,536, each request allocates half a megabyte, and a slow node spends half its time collecting garbage.
 const answerQueue = 2048
 
-// request calls f with one server's answer to a query, in the order of numbers. The answer lacks messages that the
-// server does not have yet. If a part was lost on the way, as when the connection was interrupted, it returns
-// errIncomplete.
-func (c *Cluster) request(ctx context.Context, s stream, q query, f func(stored) error) error {
+// request calls f with one server's answer to a query, in the order of numbers, and reports whether the server has more
+// than fits into the answer. The answer lacks messages that the server does not have yet. If a part was lost on the way,
+// as when the connection was interrupted, it returns errIncomplete.
+func (c *Cluster) request(ctx context.Context, s stream, q query, f func(stored) error) (more bool, err error) {
 	body, err := json.Marshal(q)
 	if err != nil {
-		return err
+		return false, err
 	}
 	// the inbox of conn.Request would receive each answer twice
 	inbox := c.conn.NewInbox()
 	sub, err := c.conn.SubscribeSync(inbox)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer drop(sub)
 	if err := c.conn.PublishRequest("$JS.API.DIRECT.GET."+s.name, inbox, body); err != nil {
-		return err
+		return false, err
 	}
 	for last := uint64(0); ; {
 		m, err := sub.NextMsgWithContext(ctx)
 		if err != nil {
-			return err
+			return false, err
 		}
 		if previous := m.Header.Get(headPrevious); previous != "" && previous != strconv.FormatUint(last, 10) {
-			return errIncomplete
+			return false, errIncomplete
 		}
 		switch status := m.Header.Get("Status"); status {
 		case "":
 		case "204": // the end
-			return nil
+			return m.Header.Get(headPending) != "0", nil
 		case "404": // no messages; after a message: the next one cannot be read any more
 			if last > 0 {
-				return errIncomplete
+				return false, errIncomplete
 			}
-			return nil
+			return false, nil
 		case "503":
-			return nats.ErrNoResponders
+			return false, nats.ErrNoResponders
 		default:
-			return fmt.Errorf("server error %s %s", status, m.Header.Get("Description"))
+			return false, fmt.Errorf("server error %s %s", status, m.Header.Get("Description"))
 		}
 		number, err := strconv.ParseUint(m.Header.Get(headNumber), 10, 64)
 		if err != nil {
-			return fmt.Errorf("stored message without a number: %w", err)
+			return false, fmt.Errorf("stored message without a number: %w", err)
 		}
 		if err := f(stored{m.Header.Get(headSubject), number, m.Header, m.Data}); err != nil {
-			return err
+			return false, err
 		}
 		last = number
 	}
@@ -121,7 +122,7 @@ func (b *Bus) latest(ctx context.Context, s stream, subject string) (got stored,
 		for {
 			var has uint64
 			got = stored{}
-			err := c.request(ctx, s, query{Last: []string{s.mark, subject}, Batch: 2}, func(m stored) error {
+			_, err := c.request(ctx, s, query{Last: []string{s.mark, subject}, Batch: 2}, func(m stored) error {
 				if m.subject == subject {
 					got = m
 				} else {

@@ -45,7 +45,7 @@ func (c *Cluster) knownServers(ctx context.Context) []string {
 	all := c.cfg.addresses()
 	ctx, cancel := context.WithTimeout(ctx, peekTime)
 	defer cancel()
-	_ = c.request(ctx, c.names.registry(), query{Last: []string{c.names.servers()}, Batch: 1}, func(m stored) error {
+	_, _ = c.request(ctx, c.names.registry(), query{Last: []string{c.names.servers()}, Batch: 1}, func(m stored) error {
 		all = append(all, strings.Split(string(m.data), ",")...)
 		return nil
 	}) // if no server answers, the configured addresses must do

@@ -107,7 +107,7 @@ func TestAnAnswerWithAHole(t *testing.T) {
 		})
 		must(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		err = c.request(ctx, fakes, query{Next: "x", Batch: 9}, func(stored) error { return nil })
+		_, err = c.request(ctx, fakes, query{Next: "x", Batch: 9}, func(stored) error { return nil })
 		cancel()
 		if (err == nil) != whole || !whole && !errors.Is(err, errIncomplete) {
 			t.Errorf("%s: %v", answer, err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -13,19 +12,20 @@ import (
 )
 
 // A watcher follows the registry. It receives each write from the servers. By the numbers it notices what it has
-// missed, and reads that. It also reads from time to time, in case the last update was lost.
+// missed, and reads that. It also reads after a while without updates, in case the last one was lost.
 type watcher struct {
-	bus    *Bus
-	prefix string
-	emit   func(bus.Entry)
-	upTo   uint64 // everything up to this number is reported
+	bus     *Bus
+	watched string // key, or beginning of keys
+	emit    func(bus.Entry)
+	upTo    uint64 // everything up to this number is reported
+	isQuiet bool   // no update has come since the last tick
 	// keys reported before the start is complete; deletions are reported only of these, as a server that lags behind
 	// may have had their values
 	reported map[string]bool
 }
 
 // Watch calls f with the current values and with each change.
-func (b *Bus) Watch(ctx context.Context, prefix string, f func(bus.Entry)) error {
+func (b *Bus) Watch(ctx context.Context, keys string, f func(bus.Entry)) error {
 	if b.isClosed() {
 		return bus.ErrClosed
 	}
@@ -35,10 +35,10 @@ func (b *Bus) Watch(ctx context.Context, prefix string, f func(bus.Entry)) error
 	news := make(chan *nats.Msg, 1024)
 	stop, err := b.cluster.subscribe(news)
 	if err != nil {
-		return fmt.Errorf("watch %q: %w", prefix, asClosed(err))
+		return fmt.Errorf("watch %q: %w", keys, asClosed(err))
 	}
 	defer stop()
-	w := &watcher{bus: b, prefix: prefix, emit: f}
+	w := &watcher{bus: b, watched: keys, emit: f}
 	if err := w.begin(ctx); err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (w *watcher) begin(ctx context.Context) error {
 			mark = w.mark(ctx)
 		}
 		if mark > 0 {
-			w.read(ctx)
+			w.readCurrent(ctx)
 		}
 		if mark > 0 && w.upTo >= mark {
 			return nil
@@ -93,8 +93,12 @@ func (w *watcher) follow(ctx context.Context, news <-chan *nats.Msg) error {
 		case <-w.bus.ctx.Done():
 			return bus.ErrClosed
 		case <-look.C:
-			w.read(ctx)
+			if w.isQuiet {
+				w.read(ctx)
+			}
+			w.isQuiet = true
 		case m := <-news:
+			w.isQuiet = false
 			w.receive(ctx, m)
 		}
 	}
@@ -112,15 +116,41 @@ func (w *watcher) receive(ctx context.Context, m *nats.Msg) {
 	}
 }
 
+// maxCurrent is the number of bytes up to which the values of some keys are read at once.
+const maxCurrent = 1 << 20
+
+// readCurrent reports what a server has beyond upTo. It reads only the watched keys, if they fit into one answer: parts
+// of servers that have different states would not be one state.
+func (w *watcher) readCurrent(ctx context.Context) {
+	if w.upTo > 0 || w.watched == "" {
+		w.read(ctx)
+		return
+	}
+	c := w.bus.cluster
+	asking, cancel := context.WithTimeout(ctx, c.cfg.Timings.Request)
+	defer cancel()
+	var all []stored
+	q := query{Last: []string{c.names.registry().mark, c.names.keys(w.watched)}, MaxBytes: maxCurrent}
+	more, err := c.request(asking, c.names.registry(), q, func(m stored) error { all = append(all, m); return nil })
+	if more || err != nil {
+		w.read(ctx)
+		return
+	}
+	for _, m := range all {
+		w.apply(m)
+	}
+}
+
 // read reports what a server has beyond upTo. After an error, the next call continues.
 func (w *watcher) read(ctx context.Context) {
 	c := w.bus.cluster
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timings.Request)
 	defer cancel()
-	for {
+	for more := true; more; {
 		before := w.upTo
 		q := query{From: w.upTo + 1, Next: c.names.allRegistry(), Batch: 256, MaxBytes: readBytes}
-		err := c.request(ctx, c.names.registry(), q, func(m stored) error { w.apply(m); return nil })
+		var err error
+		more, err = c.request(ctx, c.names.registry(), q, func(m stored) error { w.apply(m); return nil })
 		if err != nil || w.upTo == before {
 			return
 		}
@@ -133,7 +163,7 @@ func (w *watcher) apply(m stored) {
 	}
 	w.upTo = m.number
 	key := w.bus.cluster.names.keyOf(m.subject)
-	if key == "" || !strings.HasPrefix(key, w.prefix) {
+	if key == "" || !bus.Covers(w.watched, key) {
 		return
 	}
 	e := bus.Entry{Key: key, Revision: m.number}
