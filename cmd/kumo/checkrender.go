@@ -13,6 +13,7 @@ import (
 
 	"kumo/internal/app/get"
 	"kumo/internal/base/advice"
+	"kumo/internal/base/page"
 	"kumo/internal/base/weburl"
 	"kumo/internal/content/fetch"
 	"kumo/internal/content/render"
@@ -87,12 +88,18 @@ func (r *renderer) run(ctx context.Context, args []string) (out check.RenderOut,
 		return out, err
 	}
 	defer session.Close()
-	result, err := browser.Render(ctx, render.Job{URL: u.String(), Screenshot: r.screenshot != "",
-		Answer: answerer(session, u, &received)})
+	job := render.Job{URL: u.String(), Answer: answerer(session, u, &received)}
+	if r.screenshot != "" {
+		job.Shots = []page.ShotKind{page.ShotView}
+	}
+	result, err := browser.Render(ctx, job)
 	if err != nil {
 		return out, fmt.Errorf("%w: %w", errNothing, err)
 	}
-	if err := errors.Join(writeIf(r.page, result.HTML), writeIf(r.screenshot, result.Screenshot)); err != nil {
+	if err := errors.Join(result.ShotErrors...); err != nil {
+		return out, fmt.Errorf("take a screenshot: %w", err)
+	}
+	if err := errors.Join(writeIf(r.page, result.HTML), writeIf(r.screenshot, result.Shot(page.ShotView))); err != nil {
 		return out, err
 	}
 	return check.Render(received, result)

@@ -21,8 +21,7 @@ const maxPagesAtOnce = 16
 // renderer returns the browser that renders a crawl's pages. It starts with the first page. nil: no page is rendered.
 func (o *options) renderer() (crawl.Renderer, error) {
 	j := &o.Job
-	mode := j.Crawl.Render
-	if (mode == "" || mode == policy.RenderNever) && !j.Crawl.Overrides.Renders() || o.noFetch {
+	if !o.renders() || o.noFetch {
 		return nil, nil
 	}
 	cfg := chromium.PoolConfig{Pages: o.Browser.Pages, Browser: chromium.Config{Path: o.Browser.Path,
@@ -38,6 +37,12 @@ func (o *options) renderer() (crawl.Renderer, error) {
 		return nil, advice.With(fmt.Errorf("--%s: %w", setting.RenderKey, err), "--browser names a program")
 	}
 	return pool, nil
+}
+
+// renders reports whether the crawl renders pages of any host.
+func (o *options) renders() bool {
+	mode := o.Job.Crawl.Render
+	return mode != "" && mode != policy.RenderNever || o.Job.Crawl.Overrides.Renders()
 }
 
 const maxPageRequests = 300 // requests of a page; later ones are blocked
