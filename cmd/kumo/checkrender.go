@@ -14,6 +14,7 @@ import (
 
 	"kumo/internal/app/get"
 	"kumo/internal/base/advice"
+	"kumo/internal/base/page"
 	"kumo/internal/base/weburl"
 	"kumo/internal/content/fetch"
 	"kumo/internal/content/parse"
@@ -71,7 +72,10 @@ func (r *pageRenderer) run(ctx context.Context, args []string) (out check.Render
 	if err != nil {
 		return out, err
 	}
-	if err := errors.Join(writeIf(r.page, result.HTML), writeIf(r.screenshot, result.Screenshot)); err != nil {
+	if err := errors.Join(result.ShotErrors...); err != nil {
+		return out, fmt.Errorf("take a screenshot: %w", err)
+	}
+	if err := errors.Join(writeIf(r.page, result.HTML), writeIf(r.screenshot, result.Shot(page.ShotView))); err != nil {
 		return out, err
 	}
 	return check.Render(received, result)
@@ -117,8 +121,11 @@ func (s *source) render(ctx context.Context, received *check.PageIn, screenshot 
 		return nil, err
 	}
 	defer session.Close()
-	result, err := browser.Render(ctx, render.Job{URL: u.String(), Screenshot: screenshot,
-		Answer: answerer(session, u, received)})
+	job := render.Job{URL: u.String(), Answer: answerer(session, u, received)}
+	if screenshot {
+		job.Shots = []page.ShotKind{page.ShotView}
+	}
+	result, err := browser.Render(ctx, job)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errNothing, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"net/mail"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -128,6 +129,10 @@ func (o *options) check() error {
 		return usagef("--max-backoff must be greater than zero")
 	case o.Browser.Pages < 0 || o.Browser.Timeout <= 0:
 		return usagef("--render-pages cannot be negative, and --render-timeout must be greater than zero")
+	case (len(j.Crawl.Shots) > 0 || j.Crawl.PrintPDF) && !o.renders():
+		return usagef("--%s and --pdf show rendered pages: add --%s auto or always", setting.ScreenshotKey, setting.RenderKey)
+	case (len(j.Crawl.Shots) > 0 || j.Crawl.PrintPDF) && !slices.Contains(j.Formats, job.WARC):
+		return usagef("--%s and --pdf are stored in WARC files: add warc to --format", setting.ScreenshotKey)
 	case j.Crawl.OutageWait < 0:
 		return usagef("--outage-wait cannot be negative")
 	case j.Crawl.Pages < 0 || j.Crawl.PagesPerHost < 0 || j.Crawl.Time < 0 || j.Crawl.Rate < 0:

@@ -14,8 +14,7 @@ import (
 // renderer returns the browser that renders a crawl's pages. It starts with the first page. nil: no page is rendered.
 func (o *options) renderer() (crawl.Renderer, error) {
 	j := &o.Job
-	mode := j.Crawl.Render
-	if (mode == "" || mode == policy.RenderNever) && !j.Crawl.Overrides.Renders() || o.noFetch || o.othersFetch {
+	if !o.renders() || o.noFetch || o.othersFetch {
 		return nil, nil
 	}
 	cfg := chromium.PoolConfig{Pages: o.Browser.Pages, Browser: chromium.Config{Path: o.Browser.Path,
@@ -40,4 +39,10 @@ func (o *options) browserOf() string {
 		return ""
 	}
 	return path
+}
+
+// renders reports whether the crawl renders pages of any host.
+func (o *options) renders() bool {
+	mode := o.Job.Crawl.Render
+	return mode != "" && mode != policy.RenderNever || o.Job.Crawl.Overrides.Renders()
 }

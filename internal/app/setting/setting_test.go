@@ -59,6 +59,8 @@ func TestStoredSettingsRoundTrip(t *testing.T) {
 			text = "3"
 		case "format":
 			text = "jsonl"
+		case ScreenshotKey:
+			text = "thumb"
 		case KeepLocalKey:
 			text = "false"
 		}

@@ -304,6 +304,12 @@ var All = []Setting{
 		Help: "run the scripts of pages in Chromium: never, auto (pages that need it) or always " +
 			"(docs/how-to/render-pages.md)",
 		Value: func(v *Values) Value { return renderMode(&v.Job.Crawl.Render) }},
+	{Key: ScreenshotKey, Group: Rendering, Scope: Crawl, Change: NextRun,
+		Help:  "store pictures of rendered pages in the WARC: `view,full,thumb` (the window, the page, small)",
+		Value: func(v *Values) Value { return screenshots(&v.Job.Crawl.Shots) }},
+	{Key: "pdf", Group: Rendering, Scope: Crawl, Change: NextRun,
+		Help:  "store rendered pages as PDF in the WARC",
+		Value: func(v *Values) Value { return Bool(&v.Job.Crawl.PrintPDF) }},
 	{Key: "browser", Group: Rendering, Scope: Node, Change: NextRun, Mirror: true,
 		Help:  "render with this `PROGRAM` (default: the first of chromium, google-chrome in PATH)",
 		Value: func(v *Values) Value { return Text(&v.Browser.Path) }},
@@ -365,6 +371,8 @@ var All = []Setting{
 const (
 	RenderKey    = "render"
 	NoSandboxKey = "browser-no-sandbox"
+
+	ScreenshotKey = "screenshot"
 )
 
 // KeepLocalKey is the setting that keeps uploaded WARC files in the folder.

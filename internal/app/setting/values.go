@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"kumo/internal/app/job"
+	"kumo/internal/base/page"
 	"kumo/internal/base/weburl"
 	"kumo/internal/content/policy"
 	"kumo/internal/state/rank"
@@ -251,6 +252,36 @@ func Choice(p *string, words []string) Value {
 func renderMode(p *policy.RenderMode) Value {
 	return choice{func() string { return string(*p) }, func(w string) error { *p = policy.RenderMode(w); return nil },
 		policy.RenderModes}
+}
+
+// shotNames are the pictures of --screenshot.
+var shotNames = []struct {
+	name string
+	kind page.ShotKind
+}{{"view", page.ShotView}, {"full", page.ShotFull}, {"thumb", page.ShotThumb}}
+
+// screenshots returns a set of pictures of rendered pages.
+func screenshots(p *[]page.ShotKind) Value {
+	return &set{kind: "stringSlice", names: func() (names []string) {
+		for _, s := range shotNames {
+			if slices.Contains(*p, s.kind) {
+				names = append(names, s.name)
+			}
+		}
+		return names
+	}, replace: func(names []string) error {
+		*p = nil
+		for _, s := range shotNames {
+			if slices.Contains(names, s.name) {
+				*p = append(*p, s.kind)
+			}
+			names = slices.DeleteFunc(names, func(n string) bool { return n == s.name })
+		}
+		if len(names) > 0 {
+			return fmt.Errorf("%q is not one of view, full, thumb", names[0])
+		}
+		return nil
+	}}
 }
 
 func (c choice) Words() []string { return c.words }

@@ -44,8 +44,8 @@ type Config struct {
 	// Some files are missing, for example after the loss of a node, so lists may refer to missing records.
 	Incomplete bool
 	// Called with each fault, one at a time; those of several WARC files may be mixed. May be nil.
-	Fault      func(Fault)
-	Progress   func(Progress) // called with the progress from time to time; may be nil
+	Fault    func(Fault)
+	Progress func(Progress) // called with the progress from time to time; may be nil
 }
 
 // A Fault is a defect or, as a note, a condition that only looks like one.

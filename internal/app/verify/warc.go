@@ -111,7 +111,7 @@ func (v *verifier) readWARC(src warcSource) (records int64, err error) {
 }
 
 // A warcReader reads one WARC file. The records of a visit are adjacent: response, request, metadata and, for a rendered
-// page, conversion.
+// page, conversion and pictures.
 type warcReader struct {
 	v       *verifier
 	name    string
@@ -126,6 +126,7 @@ type visit struct {
 	url, id, date                 string
 	fact                          fact
 	request, metadata, conversion bool
+	pictures                      []string // their URNs
 }
 
 func (w *warcReader) read(src io.ReaderAt, length int64) error {
@@ -162,16 +163,17 @@ func (w *warcReader) bad(at int64, url, what, remedy string) {
 }
 
 func (w *warcReader) record(rec *warc.Record) error {
-	switch kind := rec.Fields["WARC-Type"]; kind {
-	case "warcinfo":
+	kind := rec.Fields["WARC-Type"]
+	switch {
+	case kind == "warcinfo":
 		w.info(rec)
-	case "response", "revisit", "resource":
+	case rec.BeginsVisit():
 		if err := w.endVisit(); err != nil {
 			return err
 		}
 		w.lost = false
 		return w.answer(rec, kind)
-	case "request", "metadata", "conversion":
+	case kind == "request", kind == "metadata", kind == "conversion", kind == "resource":
 		w.companion(rec, kind)
 	default:
 		w.bad(rec.Offset, "", fmt.Sprintf("unexpected record of type %q", kind), "")
@@ -243,6 +245,9 @@ func (w *warcReader) companion(rec *warc.Record, kind string) {
 		done = &is.metadata
 	case "conversion":
 		done = &is.conversion
+	case "resource":
+		done = new(slices.Contains(is.pictures, rec.Fields["WARC-Target-URI"]))
+		is.pictures = append(is.pictures, rec.Fields["WARC-Target-URI"])
 	}
 	switch {
 	case rec.ResponseID() != is.id && w.lost:
@@ -250,7 +255,7 @@ func (w *warcReader) companion(rec *warc.Record, kind string) {
 	case is.id == "" || rec.ResponseID() != is.id:
 		w.bad(rec.Offset, rec.Fields["WARC-Target-URI"], "a "+kind+" record that belongs to no response before it", "")
 		return
-	case rec.Fields["WARC-Target-URI"] != is.url || rec.Fields["WARC-Date"] != is.date || *done:
+	case rec.PageURI() != is.url || rec.Fields["WARC-Date"] != is.date || *done:
 		w.bad(rec.Offset, is.url, "a "+kind+" record with another URL or time than its response, or a "+
 			"second one", "")
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"kumo/internal/app/job"
+	"kumo/internal/base/page"
 	"kumo/internal/content/policy"
 	"kumo/internal/content/render"
 	"kumo/internal/engine/crawl"
@@ -74,6 +75,13 @@ func (b *fakeBrowser) Render(ctx context.Context, j render.Job) (*render.Result,
 		}
 	}
 	r.HTML = []byte(text)
+	for _, kind := range j.Shots {
+		if strings.HasSuffix(j.URL, "/app2") && kind == page.ShotPDF {
+			r.ShotErrors = append(r.ShotErrors, errors.New("no printer"))
+			continue
+		}
+		r.Shots = append(r.Shots, page.Shot{Kind: kind, Data: []byte("picture of " + j.URL)})
+	}
 	return r, nil
 }
 
@@ -151,6 +159,42 @@ func TestRenderedPages(t *testing.T) {
 	}
 	if b.closed != 1 {
 		t.Errorf("the browser was closed %d times", b.closed)
+	}
+}
+
+// TestScreenshots: the pictures of rendered pages are in the WARC and in pages.jsonl; one that fails costs no page.
+func TestScreenshots(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, map[string]http.HandlerFunc{
+		"a.test/":      html(`<p>Text</p><a href=/app>app</a> <a href=/app2>2</a>`),
+		"a.test/app":   shell("get http://a.test:PORT/items"),
+		"a.test/app2":  shell("get http://a.test:PORT/items"),
+		"a.test/items": html(`<a href=/item>item</a>`),
+		"a.test/item":  html(`an item`),
+	})
+	j := s.renderJob(t, "a.test/", &fakeBrowser{})
+	j.Crawl.Shots, j.Crawl.PrintPDF = []page.ShotKind{page.ShotView, page.ShotThumb}, true
+	var mu sync.Mutex
+	var failed []string
+	j.Listener.ShotFailed = func(url string, err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		failed = append(failed, url+" "+err.Error())
+	}
+	mustRun(t, j)
+	if want := s.url("a.test/app2") + " no printer"; len(failed) != 1 || failed[0] != want {
+		t.Errorf("failed: %q, want %q", failed, want)
+	}
+	for path, want := range map[string][]string{"/app": {"view", "thumbnail", "pdf"}, "/app2": {"view", "thumbnail"},
+		"a.test" + s.port() + "/": nil} {
+		var got []string
+		shots, _ := lineOf(t, j.Dir, path)["screenshots"].([]any)
+		for _, s := range shots {
+			got = append(got, s.(map[string]any)["kind"].(string))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s has the pictures %q, want %q", path, got, want)
+		}
 	}
 }
 

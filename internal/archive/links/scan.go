@@ -219,10 +219,10 @@ func (s *scan) run() error {
 			in.Skip()
 			continue
 		}
-		switch rec.Fields["WARC-Type"] {
-		case "response", "revisit", "resource":
+		switch {
+		case rec.BeginsVisit():
 			p.responseAt = at
-		case "metadata":
+		case rec.Fields["WARC-Type"] == "metadata":
 			if p.url = rec.Fields["WARC-Target-URI"]; s.isStale(p.url, rec.Fields["WARC-Date"]) {
 				continue
 			}

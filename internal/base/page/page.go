@@ -307,6 +307,35 @@ type Rendering struct {
 	Failed   int
 	Complete bool // false: its time was over while it still made requests
 	Took     time.Duration
+	Shots    []Shot
+}
+
+// A Shot is a picture or a print of a rendered page.
+type Shot struct {
+	Kind ShotKind
+	Data []byte
+}
+
+// ShotKind is what a Shot shows. Its value is the name in the URN of the Shot's record, as Browsertrix writes it.
+type ShotKind string
+
+// The kinds.
+const (
+	ShotView  ShotKind = "view"      // the window; PNG
+	ShotFull  ShotKind = "fullPage"  // the page from its top; PNG
+	ShotThumb ShotKind = "thumbnail" // the window, smaller; JPEG
+	ShotPDF   ShotKind = "pdf"       // the page as it is printed
+)
+
+// MediaType returns the type of a Shot's data.
+func (k ShotKind) MediaType() string {
+	switch k {
+	case ShotThumb:
+		return "image/jpeg"
+	case ShotPDF:
+		return "application/pdf"
+	}
+	return "image/png"
 }
 
 // Phases are the times of a visit's steps after its exchange. They are zero for steps that did not take place.

@@ -11,6 +11,9 @@ type Rendering struct {
 	Cached   int64   `json:"cached"`   // requests that were answered from memory
 	Blocked  int64   `json:"blocked"`  // requests that the crawl's rules forbid, or that a crawl does not make
 	Seconds  float64 `json:"seconds"`  // total time of the pages
+
+	Shots       int64 `json:"shots"` // pictures of pages, and prints
+	ShotsFailed int64 `json:"shots_failed"`
 }
 
 // merge returns the sum of two nodes' counts. Either may be nil.
@@ -21,8 +24,9 @@ func (r *Rendering) merge(o *Rendering) *Rendering {
 	case r == nil:
 		r = &Rendering{}
 	}
-	return &Rendering{r.Pages + o.Pages, r.Gained + o.Gained, r.Failed + o.Failed, r.Requests + o.Requests,
-		r.Cached + o.Cached, r.Blocked + o.Blocked, r.Seconds + o.Seconds}
+	return &Rendering{Pages: r.Pages + o.Pages, Gained: r.Gained + o.Gained, Failed: r.Failed + o.Failed,
+		Requests: r.Requests + o.Requests, Cached: r.Cached + o.Cached, Blocked: r.Blocked + o.Blocked,
+		Seconds: r.Seconds + o.Seconds, Shots: r.Shots + o.Shots, ShotsFailed: r.ShotsFailed + o.ShotsFailed}
 }
 
 // print prints a row. all is the number of rendered pages of all runs.
@@ -37,4 +41,7 @@ func (r *Rendering) print(row func(name, format string, args ...any), all int64)
 	row("rendered", "%s (%d in this run, %v each; %d gained links or text, %d failed) with %s, %d more from memory, "+
 		"%d blocked", Count(all, "pages"), r.Pages, mean, r.Gained, r.Failed, Count(r.Requests, "requests"), r.Cached,
 		r.Blocked)
+	if r.Shots+r.ShotsFailed > 0 {
+		row("pictures", "%d of rendered pages, %d failed", r.Shots, r.ShotsFailed)
+	}
 }

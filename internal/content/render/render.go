@@ -7,6 +7,8 @@ import (
 	"errors"
 	"net/http"
 	"time"
+
+	"kumo/internal/base/page"
 )
 
 // A Request is a request of a page.
@@ -60,12 +62,23 @@ type Result struct {
 	// What the page tried and a rendered page cannot do:
 	WebSockets, Workers, Windows, Dialogs int
 
-	Screenshot []byte // PNG of the window; only if requested
+	Shots      []page.Shot // those of the Job that succeeded
+	ShotErrors []error     // why the others failed
+}
+
+// Shot returns the data of a shot; nil if there is none of the kind.
+func (r *Result) Shot(kind page.ShotKind) []byte {
+	for _, s := range r.Shots {
+		if s.Kind == kind {
+			return s.Data
+		}
+	}
+	return nil
 }
 
 // A Job is a page to render.
 type Job struct {
-	URL        string
-	Answer     Answerer
-	Screenshot bool
+	URL    string
+	Answer Answerer
+	Shots  []page.ShotKind // pictures to take. One that fails does not fail the page
 }

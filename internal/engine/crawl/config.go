@@ -66,8 +66,10 @@ type Config struct {
 
 	Prefer rank.Preferences // user's rules that raise or lower the importance of URLs
 
-	Render  policy.RenderMode // pages whose scripts are run; needs Parts.Renderer unless "" or never
-	PerHost int               // requests to a host at once for the resources of rendered pages; default 1
+	Render   policy.RenderMode // pages whose scripts are run; needs Parts.Renderer unless "" or never
+	Shots    []page.ShotKind   // pictures to take of rendered pages
+	PrintPDF bool              // also print them
+	PerHost  int               // requests to a host at once for the resources of rendered pages; default 1
 
 	Rate   float64       // requests per second to all hosts together; 0: unlimited
 	Grace  time.Duration // how long requests under way may continue after a stop; default 5s

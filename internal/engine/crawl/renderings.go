@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -46,6 +47,7 @@ const (
 type renderings struct {
 	renderer  Renderer
 	mode      policy.RenderMode
+	shots     []page.ShotKind
 	overrides *policy.Overrides
 	resources *resources
 	listener  Listener
@@ -83,7 +85,11 @@ func newRenderings(r Renderer, cfg *Config, res *resources, l Listener) *renderi
 	if r == nil {
 		return nil
 	}
-	return &renderings{renderer: r, mode: cfg.Render, overrides: cfg.Overrides, resources: res, listener: l,
+	shots := slices.Clone(cfg.Shots)
+	if cfg.PrintPDF {
+		shots = append(shots, page.ShotPDF)
+	}
+	return &renderings{renderer: r, mode: cfg.Render, shots: shots, overrides: cfg.Overrides, resources: res, listener: l,
 		hosts: bounded.NewRecent[string, renderGain](maxRenderHosts)}
 }
 
@@ -202,7 +208,7 @@ func (r *renderings) render(ctx context.Context, it *item.Item, u weburl.URL, do
 	r.active.Add(1)
 	defer r.active.Add(-1)
 	p := &renderedPage{resources: r.resources, item: it, url: u, document: doc}
-	result, err := r.renderer.Render(ctx, render.Job{URL: it.URL, Answer: p.answer})
+	result, err := r.renderer.Render(ctx, render.Job{URL: it.URL, Answer: p.answer, Shots: r.shots})
 	if ctx.Err() != nil {
 		return nil, "", errNoSlot
 	}
@@ -219,6 +225,11 @@ func (r *renderings) render(ctx context.Context, it *item.Item, u weburl.URL, do
 	r.counts.Pages++
 	r.counts.Seconds += result.Took.Seconds()
 	r.counts.Blocked += int64(result.Blocked)
+	r.counts.Shots += int64(len(result.Shots))
+	r.counts.ShotsFailed += int64(len(result.ShotErrors))
+	for _, err := range result.ShotErrors {
+		r.listener.ShotFailed(it.URL, err)
+	}
 	return result, p.target(), nil
 }
 
@@ -267,6 +278,6 @@ func (p *pageReader) readRendered(ctx context.Context, rec *page.Record, it *ite
 	}
 	p.renderings.learn(before, before.gained(result.HTML, &p.answer.page) || target != "" && !before.links[target])
 	rec.Rendering = &page.Rendering{HTML: result.HTML, Requests: result.Requests - 1, Blocked: result.Blocked,
-		Failed: result.Failed, Complete: result.Complete, Took: result.Took}
+		Failed: result.Failed, Complete: result.Complete, Took: result.Took, Shots: result.Shots}
 	return shown, nil
 }

@@ -76,6 +76,10 @@ func (b *rebuilding) visits(ctx context.Context) error {
 			sums.ExtraBytes += e.Size
 			return nil
 		}
+		if e.Has("rendering") {
+			sums.ExtraBytes += e.Size
+			return nil
+		}
 		if e.Status <= 0 {
 			return nil
 		}

@@ -136,8 +136,8 @@ var sitemapLine = regexp.MustCompile(`(?im)^[ \t]*sitemap[ \t]*:[ \t]*(\S+)`)
 // links admits the links in a page's metadata record, and the sitemaps named in a robots.txt.
 func (b *rebuilding) links(ctx context.Context, r *crawl.Reentry, name string, rec *warc.Record) error {
 	url := rec.Fields["WARC-Target-URI"]
-	switch rec.Fields["WARC-Type"] {
-	case "response", "revisit", "resource":
+	switch {
+	case rec.BeginsVisit():
 		b.last, b.lastDepth = rec.ID(), 0
 		at, isPage := b.places[records.Key(name, rec.Offset)]
 		if b.lastDepth = at.depth; isPage || !isRobots(url) {
@@ -154,7 +154,7 @@ func (b *rebuilding) links(ctx context.Context, r *crawl.Reentry, name string, r
 			}
 		}
 		return r.Page(ctx, &frontier.Item{URL: url}, pg)
-	case "metadata":
+	case rec.Fields["WARC-Type"] == "metadata":
 		if rec.ResponseID() != b.last {
 			return nil
 		}

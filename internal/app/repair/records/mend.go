@@ -128,13 +128,13 @@ func (m *mender) readRecords(name string, _ io.ReaderAt, in *warc.Reader) error 
 		case err != nil:
 			continue
 		}
-		switch rec.Fields["WARC-Type"] {
-		case "warcinfo":
+		switch kind := rec.Fields["WARC-Type"]; {
+		case kind == "warcinfo":
 			text := string(rec.Block)
 			lists = !strings.Contains(text, "kumo-format: ") || strings.Contains(text, "kumo-format: jsonl")
-		case "response", "revisit", "resource":
+		case rec.BeginsVisit():
 			id, w = rec.ID(), m.visitOf(name, rec)
-		case "metadata":
+		case kind == "metadata":
 			if w == nil || rec.ResponseID() != id {
 				continue
 			}
@@ -310,6 +310,7 @@ func (w *incompleteVisit) pageLine(b []byte) []byte {
 	if n, _ := fmt.Sscanf(w.metadataFields["rendered"], "requests=%d seconds=%f", &p.RenderRequests,
 		&p.RenderSeconds); n == 2 {
 		p.Rendered = true
+		p.Screenshots = jsonl.ParseScreenshots(w.metadataFields["screenshots"])
 	}
 	return p.Append(b)
 }

@@ -151,15 +151,15 @@ func (c *cleaner) groups(name string, in *warc.Reader) (kept []group, all bool) 
 			continue
 		}
 		bad := err != nil || gone[at]
-		switch rec.Fields["WARC-Type"] {
-		case "warcinfo":
+		switch {
+		case rec.Fields["WARC-Type"] == "warcinfo":
 			end()
 			if bad {
 				all = false
 				continue
 			}
 			kept = append(kept, group{spans: []span{{rec.Offset, rec.Length}}})
-		case "response", "revisit", "resource":
+		case rec.BeginsVisit():
 			end()
 			g = &group{url: rec.Fields["WARC-Target-URI"], id: rec.ID(), spans: []span{{rec.Offset, rec.Length}}, bad: bad}
 		default:
@@ -167,7 +167,7 @@ func (c *cleaner) groups(name string, in *warc.Reader) (kept []group, all bool) 
 				all = false
 				continue
 			}
-			if bad || rec.Fields["WARC-Target-URI"] != g.url {
+			if bad || rec.PageURI() != g.url {
 				g.bad = true
 				continue
 			}

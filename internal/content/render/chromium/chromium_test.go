@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"image/png"
+	"image"
+	_ "image/jpeg"
+	_ "image/png"
 	"net/http"
 	"net/url"
 	"os"
@@ -17,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"kumo/internal/base/page"
 	"kumo/internal/content/render"
 )
 
@@ -229,17 +232,34 @@ func TestPagesAreSeparate(t *testing.T) {
 
 func TestScreenshot(t *testing.T) {
 	b := newBrowser(t, func(c *Config) { c.Width, c.Height = 640, 480 })
-	w := &web{files: map[string]string{"x.test/": `<body style="background:#f00">`}}
-	r, err := b.Render(t.Context(), render.Job{URL: "http://x.test/", Answer: w.answer, Screenshot: true})
-	if err != nil {
-		t.Fatal(err)
+	w := &web{files: map[string]string{"x.test/": `<body style="background:#f00;margin:0;height:20000px">`,
+		"x.test/short": `<body style="background:#f00">`, "x.test/sheets": strings.Repeat(`<p style="break-after:page">x`, 300)}}
+	kinds := []page.ShotKind{page.ShotView, page.ShotFull, page.ShotThumb, page.ShotPDF}
+	for path, height := range map[string]int{"/": maxHeight, "/short": 480} {
+		r, err := b.Render(t.Context(), render.Job{URL: "http://x.test" + path, Answer: w.answer, Shots: kinds})
+		if err != nil || len(r.ShotErrors) > 0 || len(r.Shots) != 4 {
+			t.Fatalf("%s: %d pictures; %v, %v", path, len(r.Shots), err, r.ShotErrors)
+		}
+		for kind, size := range map[page.ShotKind][2]int{page.ShotView: {640, 480}, page.ShotFull: {640, height},
+			page.ShotThumb: {320, 240}} {
+			shot, name, err := image.Decode(bytes.NewReader(r.Shot(kind)))
+			if err != nil || shot.Bounds().Dx() != size[0] || shot.Bounds().Dy() != size[1] || "image/"+name != kind.MediaType() {
+				t.Fatalf("%s, %s: %s, %v; want %v", path, kind, name, err, size)
+			}
+			if red, green, _, _ := shot.At(100, 100).RGBA(); red < 0xf000 || green > 0x0fff {
+				t.Errorf("%s, %s: the color is %x, %x", path, kind, red, green)
+			}
+		}
+		if pdf := r.Shot(page.ShotPDF); !bytes.HasPrefix(pdf, []byte("%PDF-")) {
+			t.Errorf("%s: the PDF begins with %.10q", path, pdf)
+		}
 	}
-	shot, err := png.Decode(bytes.NewReader(r.Screenshot))
-	if err != nil || shot.Bounds().Dx() != 640 || shot.Bounds().Dy() != 480 {
-		t.Fatalf("%v, %v", shot.Bounds(), err)
+	r, err := b.Render(t.Context(), render.Job{URL: "http://x.test/sheets", Answer: w.answer, Shots: kinds[3:]})
+	if err != nil || len(r.Shots) != 1 {
+		t.Fatal(err, r.ShotErrors)
 	}
-	if red, green, _, _ := shot.At(100, 100).RGBA(); red != 0xffff || green != 0 {
-		t.Errorf("the color is %x, %x", red, green)
+	if n := bytes.Count(r.Shot(page.ShotPDF), []byte("/Type /Page\n")); n != maxPrinted {
+		t.Errorf("a PDF has %d sheets, want %d", n, maxPrinted)
 	}
 }
 

@@ -30,7 +30,11 @@ import (
 // and a document that cannot be fetched is reported as [render.ErrDocument].
 func (b *Browser) Render(ctx context.Context, job render.Job) (*render.Result, error) {
 	began := time.Now()
-	limit, cancel := context.WithTimeout(ctx, b.cfg.Timeout+closeTime) // the page's own limit is shorter
+	most := b.cfg.Timeout + closeTime // the page's own limits are shorter
+	if len(job.Shots) > 0 {
+		most += shotTime
+	}
+	limit, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	tab, closeTab := chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext())
 	defer b.close(tab, closeTab)
@@ -46,12 +50,13 @@ func (b *Browser) Render(ctx context.Context, job render.Job) (*render.Result, e
 		return nil, b.explain(ctx, err)
 	}
 	r := &render.Result{Complete: g.awaitQuiet(began)}
-	if err := g.read(r, job.Screenshot); err != nil {
+	if err := g.read(r); err != nil {
 		if g.hasCrashed() {
 			err = render.ErrCrashed
 		}
 		return nil, b.explain(ctx, err)
 	}
+	g.shoot(r, job.Shots)
 	g.close()
 	g.count(r)
 	r.Took = time.Since(began)
@@ -149,7 +154,7 @@ const serialize = `(most => {
 	return {url: location.href, title: document.title, html: text.slice(0, most), cut: text.length > most};
 })(%d)`
 
-func (g *gate) read(r *render.Result, screenshot bool) error {
+func (g *gate) read(r *render.Result) error {
 	ctx, cancel := g.commandContext()
 	defer cancel()
 	type document struct {
@@ -163,12 +168,5 @@ func (g *gate) read(r *render.Result, screenshot bool) error {
 		return err
 	}
 	r.URL, r.Title, r.HTML, r.Cut = d.URL, d.Title, []byte(d.HTML), d.Cut
-	if screenshot {
-		shot, err := chromedp.Call(ctx, page.CaptureScreenshot, page.CaptureScreenshotParams{})
-		if err != nil {
-			return fmt.Errorf("take a screenshot: %w", err)
-		}
-		r.Screenshot = shot.Data
-	}
 	return nil
 }

@@ -95,6 +95,21 @@ func (l *object) variants(name string, all []page.Variant) {
 	l.b = append(l.b, ']')
 }
 
+func (l *object) screenshots(name string, all []Screenshot) {
+	if len(all) == 0 {
+		return
+	}
+	l.key(name)
+	for i, s := range all {
+		l.b = append(l.b, "[,"[min(i, 1)])
+		l.b = append(l.b, `{"kind":`...)
+		l.b = field.JSON(l.b, string(s.Kind))
+		l.b = append(l.b, `,"bytes":`...)
+		l.b = append(strconv.AppendInt(l.b, s.Bytes, 10), '}')
+	}
+	l.b = append(l.b, ']')
+}
+
 // addr adds an address if it is valid.
 func (l *object) addr(name string, a netip.Addr) {
 	if a.IsValid() {

@@ -3,6 +3,7 @@ package jsonl
 import (
 	"net/netip"
 	"strconv"
+	"strings"
 	"time"
 
 	"kumo/internal/base/page"
@@ -36,6 +37,7 @@ type PageLine struct {
 	LinksCut       string         `json:"links_cut,omitempty"`       // the limit that left links unread: memory, entries or length
 	RenderRequests int            `json:"render_requests,omitempty"` // answered requests of the page, without that for itself
 	RenderSeconds  float64        `json:"render_seconds,omitempty"`
+	Screenshots    []Screenshot   `json:"screenshots,omitempty"`
 	Revisit        string         `json:"revisit,omitempty"` // earlier URL with the same payload
 	Recrawl        string         `json:"recrawl,omitempty"` // result of the visit, if the URL was visited before
 	Robots         string         `json:"robots,omitempty"`  // the page's directives for robots, as written
@@ -69,6 +71,23 @@ type Visit struct {
 	Rendered bool `json:"rendered,omitempty"`
 }
 
+// A Screenshot is a picture of a rendered page, or its print, in the WARC record urn:KIND:URL.
+type Screenshot struct {
+	Kind  page.ShotKind `json:"kind"` // view, fullPage, thumbnail or pdf
+	Bytes int64         `json:"bytes"`
+}
+
+// ParseScreenshots parses the field of a metadata record: "view=4711 pdf=815".
+func ParseScreenshots(text string) (all []Screenshot) {
+	for one := range strings.FieldsSeq(text) {
+		kind, length, _ := strings.Cut(one, "=")
+		if n, err := strconv.ParseInt(length, 10, 64); err == nil {
+			all = append(all, Screenshot{page.ShotKind(kind), n})
+		}
+	}
+	return all
+}
+
 // set sets p from a record. p refers to the record's memory until the next call.
 func (p *PageLine) set(rec *page.Record) {
 	res, read := rec.Response, rec.Page
@@ -89,6 +108,9 @@ func (p *PageLine) set(rec *page.Record) {
 	}
 	if r := rec.Rendering; r != nil {
 		p.Rendered, p.RenderRequests, p.RenderSeconds = true, r.Requests, r.Took.Seconds()
+		for _, s := range r.Shots {
+			p.Screenshots = append(p.Screenshots, Screenshot{s.Kind, int64(len(s.Data))})
+		}
 	}
 	if rec.Revisit != nil {
 		p.Revisit = rec.Revisit.URL
@@ -148,6 +170,7 @@ func (p *PageLine) Append(b []byte) []byte {
 		l.number("render_requests", int64(p.RenderRequests))
 		l.key("render_seconds")
 		l.b = strconv.AppendFloat(l.b, p.RenderSeconds, 'f', 3, 64)
+		l.screenshots("screenshots", p.Screenshots)
 	}
 	l.optional("revisit", p.Revisit)
 	l.optional("near_duplicate_of", p.NearDuplicate)

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"net/netip"
 	"reflect"
+	"slices"
 	"testing"
+	"time"
 
 	"kumo/internal/base/page"
 	"kumo/internal/state/store/storetest"
@@ -22,6 +24,8 @@ func TestLinesComeBack(t *testing.T) {
 	rec.Page.Heading, rec.Response.FirstByte = "One", 3e6
 	rec.Page.Variants = []page.Variant{{Lang: "de", URL: "https://example.org/de"}}
 	rec.Response.Addr = netip.MustParseAddrPort("[::ffff:192.0.2.7]:443")
+	rec.Rendering = &page.Rendering{Requests: 2, Took: time.Second, Shots: []page.Shot{
+		{Kind: page.ShotView, Data: []byte("abc")}, {Kind: page.ShotPDF, Data: []byte("%PDF-")}}}
 	text := lineOf(rec)
 	p, err := ParsePage(text)
 	if err != nil || p.URL != rec.URL || p.Status != rec.Response.Status || p.Bytes != int64(len(rec.Response.Payload)) ||
@@ -29,6 +33,9 @@ func TestLinesComeBack(t *testing.T) {
 		len(p.HrefLang) != 1 || p.HrefLang[0] != (page.Variant{Lang: "de", URL: "https://example.org/de"}) ||
 		p.ServerIP != netip.MustParseAddr("192.0.2.7") || !bytes.Equal(p.Append(nil), text) {
 		t.Errorf("%s came back as %+v, %v, and is written as %s", text, p, err, p.Append(nil))
+	}
+	if want := ParseScreenshots("view=3 pdf=5"); !slices.Equal(p.Screenshots, want) || len(want) != 2 {
+		t.Errorf("screenshots: %v, want %v", p.Screenshots, want)
 	}
 	text = appendSkip(nil, skip)
 	s, err := ParseSkip(text)

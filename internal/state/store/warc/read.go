@@ -37,6 +37,28 @@ func (r *Record) ResponseID() string {
 // IsUnmodified reports whether the record is a visit for which the server has said that the page is as it was (304).
 func (r *Record) IsUnmodified() bool { return r.Fields["WARC-Profile"] == notModified }
 
+// BeginsVisit reports whether the record is the first of a visit: a response, a revisit, or the bytes of an answer that
+// is not HTTP. Pictures of rendered pages are resources, too, but belong to a response before them.
+func (r *Record) BeginsVisit() bool {
+	switch r.Fields["WARC-Type"] {
+	case "response", "revisit":
+		return true
+	case "resource":
+		return r.Fields["WARC-Concurrent-To"] == ""
+	}
+	return false
+}
+
+// PageURI returns the target of the page to which a record belongs; pictures have URNs that contain it.
+func (r *Record) PageURI() string {
+	uri := r.Fields["WARC-Target-URI"]
+	if r.Fields["WARC-Type"] != "resource" || r.BeginsVisit() {
+		return uri
+	}
+	_, uri, _ = strings.Cut(strings.TrimPrefix(uri, "urn:"), ":")
+	return uri
+}
+
 func unbracket(id string) string { return strings.TrimSuffix(strings.TrimPrefix(id, "<"), ">") }
 
 const (

@@ -43,6 +43,7 @@ func (d *draft) visit(rec *page.Record) (id string, length int64) {
 	d.request(rec, id)
 	d.metadata(rec, id)
 	d.conversion(rec, id)
+	d.shots(rec, id)
 	return id, length
 }
 
@@ -191,6 +192,22 @@ func (d *draft) conversion(rec *page.Record, answer string) {
 	d.end("text/html; charset=utf-8", rec.Rendering.HTML, smallText)
 }
 
+// shots stores the pictures of a rendered page, under the URNs that Browsertrix writes and ReplayWeb.page shows.
+func (d *draft) shots(rec *page.Record, answer string) {
+	if rec.Rendering == nil {
+		return
+	}
+	for _, s := range rec.Rendering.Shots {
+		d.begin("resource", "")
+		d.url("WARC-Target-URI", shotURN(s.Kind, rec.URL))
+		d.date("WARC-Date", startTime(rec))
+		d.ref("WARC-Concurrent-To", answer)
+		d.end(s.Kind.MediaType(), s.Data, smallText)
+	}
+}
+
+func shotURN(kind page.ShotKind, url string) string { return "urn:" + string(kind) + ":" + url }
+
 func (d *draft) metadata(rec *page.Record, answer string) {
 	d.fields("metadata", "")
 	d.ref("WARC-Concurrent-To", answer)
@@ -237,6 +254,7 @@ func appendDescription(b []byte, rec *page.Record) []byte {
 	}
 	if r := rec.Rendering; r != nil {
 		b = fmt.Appendf(b, "rendered: requests=%d seconds=%.3f complete=%t\r\n", r.Requests, r.Took.Seconds(), r.Complete)
+		b = appendShots(b, r.Shots)
 	}
 	if isUnmodified(rec) {
 		for line := range bytes.Lines(headBytes(rec.Response)) {
@@ -259,6 +277,18 @@ func appendDescription(b []byte, rec *page.Record) []byte {
 	}
 	b = appendField(b, "nearDuplicateOf", rec.NearDuplicate)
 	return appendField(b, "robots", rec.Page.Robots.Meta)
+}
+
+// appendShots appends the kinds and lengths of a page's pictures: "screenshots: view=4711 pdf=815".
+func appendShots(b []byte, shots []page.Shot) []byte {
+	if len(shots) == 0 {
+		return b
+	}
+	b = append(b, "screenshots:"...)
+	for _, s := range shots {
+		b = fmt.Appendf(b, " %s=%d", s.Kind, len(s.Data))
+	}
+	return append(b, "\r\n"...)
 }
 
 func appendMillis(b []byte, name string, d time.Duration) []byte {

@@ -2,8 +2,8 @@
 //
 // # Records
 //
-// A visit becomes up to four consecutive records: response (or revisit), request, metadata and, for a rendered page,
-// conversion: the document after its scripts. Each is a separate member of the compressed file, so a reader can start at
+// A visit becomes consecutive records: response (or revisit), request, metadata and, for a rendered page, conversion (the
+// document after its scripts) and resources (its pictures). Each is a separate member of the compressed file, so a reader can start at
 // any of them.
 //
 // The goroutine that calls Put builds and compresses the records, in reused buffers. Only appending the finished bytes
