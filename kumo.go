@@ -45,6 +45,9 @@ type Crawler struct {
 	cause   error // why the first URL was not answered
 }
 
+// grace is how long requests in flight may take when a crawl is stopped. A program that cancels a crawl waits for it.
+const grace = 1500 * time.Millisecond
+
 // New returns a crawler with the defaults of kumo crawl: it stays on the seeds' hosts, obeys robots.txt, and waits one
 // second between requests to a host.
 func New(opts ...Option) *Crawler {
@@ -54,6 +57,7 @@ func New(opts ...Option) *Crawler {
 	c.job.Crawl.HostsPerDomain, c.job.Crawl.NamesPerDomain = crawl.DefaultHostsPerDomain, crawl.DefaultNamesPerDomain
 	c.job.Frontier.Delay, c.job.Frontier.AddrDelay = time.Second, 250*time.Millisecond
 	c.job.Crawl.DecodeAll = true
+	c.job.Crawl.Grace = grace
 	for _, opt := range opts {
 		if opt == nil {
 			c.faults = append(c.faults, errors.New("kumo.New: an Option is nil"))
@@ -100,7 +104,7 @@ func (c *Crawler) FindLinks(f func(*Page) []string) {
 
 // Run crawls from the seeds until no URL is pending. Then it returns nil. It returns ErrLimit if a limit was reached,
 // ErrNothing if no URL was answered, and the context's error if the context ended or Stop was called. Requests in
-// flight may take up to five seconds more. All callbacks have returned when Run returns. A panic in a callback ends the
+// flight may take up to two seconds more. All callbacks have returned when Run returns. A panic in a callback ends the
 // program, because callbacks run in the crawl's goroutines, where the caller of Run cannot recover.
 func (c *Crawler) Run(ctx context.Context, seeds ...string) error {
 	ctx, err := c.begin(ctx)

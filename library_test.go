@@ -21,6 +21,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"kumo"
 )
@@ -563,5 +564,87 @@ func TestALongPageIsWhole(t *testing.T) {
 	})
 	if err := c.Run(t.Context(), s.URL); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// roundTripper is a transport with pages by URL.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestTransport crawls without a network: robots.txt, redirects, https and failures go through the transport.
+func TestTransport(t *testing.T) {
+	pages := map[string]string{
+		"https://a.test/robots.txt": "User-agent: *\nDisallow: /secret",
+		"https://a.test/":           `<a href=/one>1</a> <a href=/secret>2</a> <a href=/moved>3</a> <a href=/broken>4</a>`,
+		"https://a.test/one":        "<title>One</title>",
+		"https://a.test/end":        "<title>End</title>",
+	}
+	var mu sync.Mutex
+	var asked []string
+	rt := roundTripper(func(r *http.Request) (*http.Response, error) {
+		url := r.URL.String()
+		mu.Lock()
+		asked = append(asked, url)
+		mu.Unlock()
+		w := httptest.NewRecorder()
+		switch body, known := pages[url]; {
+		case strings.HasSuffix(url, "/broken"):
+			return nil, errors.New("no such thing")
+		case strings.HasSuffix(url, "/moved"):
+			http.Redirect(w, r, "/end", http.StatusFound)
+		case !known:
+			http.NotFound(w, r)
+		default:
+			w.Header().Set("Content-Type", "text/html")
+			io.WriteString(w, body)
+		}
+		res := w.Result()
+		res.ContentLength = -1 // its length is not known before
+		return res, nil
+	})
+	c := kumo.New(kumo.Transport(rt), kumo.Delay(0), kumo.Tries(1))
+	var got, failed []string
+	c.OnPage(func(p *kumo.Page) { got = append(got, fmt.Sprint(p.URL, " ", p.Status, " ", p.Title)) })
+	c.OnError(func(e *kumo.Error) { failed = append(failed, e.URL) })
+	if err := c.Run(t.Context(), "https://a.test/"); err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(got)
+	want := []string{"https://a.test/ 200 ", "https://a.test/end 200 End", "https://a.test/moved 302 ",
+		"https://a.test/one 200 One"}
+	if !slices.Equal(got, want) || !slices.Equal(failed, []string{"https://a.test/broken"}) {
+		t.Errorf("pages %q, failed %q", got, failed)
+	}
+	if !slices.Contains(asked, "https://a.test/robots.txt") || slices.Contains(asked, "https://a.test/secret") {
+		t.Errorf("requests: %q", asked)
+	}
+}
+
+// TestCancelIsPrompt cancels a crawl whose server does not answer: Run returns within seconds.
+func TestCancelIsPrompt(t *testing.T) {
+	asked := make(chan struct{}, 100)
+	rt := roundTripper(func(r *http.Request) (*http.Response, error) {
+		if r.URL.Path == "/robots.txt" {
+			w := httptest.NewRecorder()
+			http.NotFound(w, r)
+			return w.Result(), nil
+		}
+		asked <- struct{}{}
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- kumo.New(kumo.Transport(rt)).Run(ctx, "https://a.test/") }()
+	<-asked
+	begin := time.Now()
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("the crawl ends with %v", err)
+	}
+	if took := time.Since(begin); took > 2*time.Second {
+		t.Errorf("the end took %v", took)
 	}
 }

@@ -380,6 +380,17 @@ func AllowPrivate() Option { return func(c *Crawler) { c.job.Fetch.AllowPrivate 
 
 // Options for requests.
 
+// Transport sends all requests through rt instead of the network, including those for robots.txt and logins: for tests
+// without a server, and for networks that kumo does not know. rt gets each request of a redirect. It must be safe for
+// concurrent use. Names are not looked up, so limits by address do not apply; other options apply as usual. An error of
+// rt counts as a failed connection.
+func Transport(rt http.RoundTripper) Option {
+	return func(c *Crawler) {
+		c.require(rt != nil, "Transport", "the RoundTripper is nil", "nil")
+		c.job.Fetch.Transport = rt
+	}
+}
+
 // Header adds a header field to each request, including those for robots.txt. If its name marks a secret
 // (Authorization, an API key), it is sent only to the seeds' hosts. OnRequest can change the fields of single requests.
 func Header(name, value string) Option {

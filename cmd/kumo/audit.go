@@ -30,6 +30,8 @@ table is also written to DIR as a CSV file:
   slow, large   URLs beyond --slow and --large, the worst first
   insecure      http links on https pages
   sitemaps      entries of sitemaps that redirect or fail
+  pages         all URLs with a response: status, titles, hreflang, directives, from, response
+                times, and inlinks: the number of links to them from other pages
 
 Pages are HTML with status 200. Pages with noindex or another canonical URL are not checked for
 titles, descriptions and duplicates. The newest visit of each URL counts.
@@ -38,7 +40,7 @@ In CSV, values that spreadsheets would treat as formulas start with '. The same 
 files of an earlier audit; a folder with other files is refused.
 
 The crawl may be running. The command reads pages.jsonl, crawl.log, and the metadata in the WARC
-files; without WARC files there are no orphans, insecure and sitemaps. FOLDER may be a storage
+files; without WARC files there are no orphans, insecure, sitemaps and inlinks. FOLDER may be a storage
 location (s3://bucket/prefix). It takes up to 400 MB of memory, and some hundred bytes more for each
 URL that failed or redirects, up to 4 million; the rest is sorted on disk, in --temp.`
 
@@ -58,6 +60,7 @@ func auditCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) }}
 	f := cmd.Flags()
 	f.StringVarP(&o.dir, "out", "o", "", "write a CSV file for each table to `DIR`")
+	f.Lookup("out").Annotations = map[string][]string{noVariable: {"true"}} // KUMO_OUT is the folder of a crawl
 	f.BoolVar(&o.json, "json", false, "print the summary as JSON")
 	durationVar(f, &o.limits.Slow, "slow", o.limits.Slow, "report URLs whose response took longer")
 	f.Var(setting.Size(&o.limits.Large), "large", "report URLs with a larger body, as transferred")

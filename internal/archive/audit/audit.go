@@ -63,6 +63,8 @@ type auditor struct {
 	sorter  *extsort.Sorter // a part for each table
 	summary Summary
 	added   uint64 // numbered rows
+
+	hasInlinks bool // the links of all pages are known
 }
 
 // ErrNoPages means that the crawl has no list of its pages.
@@ -109,7 +111,7 @@ func (a *auditor) add(t tableID, key, value string) error {
 // addVisit adds the records of a page's last visit.
 func (a *auditor) addVisit(p *jsonl.PageLine) error {
 	a.summary.URLs++
-	errs := []error{a.addTime(p), a.addSize(p)}
+	errs := []error{a.addTime(p), a.addSize(p), a.addPage(p)}
 	if p.Status != http.StatusOK || !parse.IsHTML(cmp.Or(p.Sniffed, p.Type)) {
 		return errors.Join(errs...)
 	}
@@ -145,6 +147,8 @@ func (a *auditor) fill(ctx context.Context, t tableID, out *rows) error {
 		return a.languageRows(ctx, out)
 	case duplicates:
 		return a.duplicateRows(ctx, out)
+	case allPages:
+		return a.pageRows(ctx, out)
 	default:
 		return a.each(ctx, t, func(_, value string) error {
 			cells := strings.Split(value, "\x00")

@@ -16,10 +16,11 @@ func (a *auditor) readLinks(ctx context.Context) error {
 	f := a.Finder
 	queries := []*links.Query{f.BrokenQuery(a.addBroken), f.RedirectQuery(a.addChain)}
 	if f.HasRecords() {
-		queries = append(queries, f.OrphanQuery(a.addOrphan), f.EachLink(a.addLink))
+		queries = append(queries, f.OrphanQuery(a.addOrphan), f.EachLink(a.addLink), f.InlinkQuery(a.addInlinks))
+		a.hasInlinks = true
 	} else {
 		a.summary.Notes = append(a.summary.Notes,
-			"orphans, insecure links and sitemaps are not checked: the crawl has no WARC files here")
+			"orphans, insecure links and sitemaps are not checked, inlinks not counted: the crawl has no WARC files here")
 	}
 	return f.Run(ctx, queries...)
 }

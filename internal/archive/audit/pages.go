@@ -1,11 +1,13 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"kumo/internal/base/item"
@@ -93,6 +95,61 @@ func (a *auditor) textRows(ctx context.Context, t tableID, most int, out *rows) 
 			first = ""
 		}
 		return row("repeated", url)
+	})
+}
+
+// addPage adds the row of a URL to the table of all.
+func (a *auditor) addPage(p *jsonl.PageLine) error {
+	n := func(n int64) string { return strconv.FormatInt(n, 10) }
+	var languages []string
+	for _, v := range p.HrefLang {
+		languages = append(languages, strings.Join(strings.Fields(v.Lang), ""), v.URL)
+	}
+	to := ""
+	if p.Final != p.URL {
+		to = p.Final
+	}
+	cells := []string{p.URL, strconv.Itoa(p.Status), cmp.Or(p.Sniffed, p.Type), p.Lang, p.Title, p.H1, p.Description,
+		p.Canonical, p.Robots, strings.Join(languages, " "), strconv.Itoa(p.Depth), "", strconv.Itoa(p.Links), p.From, to,
+		n(p.Bytes), n(p.TotalMS), n(p.FirstByteMS), n(p.ConnectMS), p.Digest, p.ContentDigest, p.NearDuplicate,
+		p.Time.UTC().Format(time.RFC3339)}
+	for i := range cells {
+		cells[i] = strings.ReplaceAll(cells[i], "\x00", " ")
+	}
+	return a.add(allPages, p.URL, markRow+strings.Join(cells, "\x00"))
+}
+
+// addInlinks adds the number of links to a URL, which need not have a response.
+func (a *auditor) addInlinks(url string, n int64) error {
+	return a.add(allPages, url, markInlinks+strconv.FormatInt(n, 10))
+}
+
+// Marks of the values of the table pages. Inlinks sort first.
+const (
+	markInlinks = "a"
+	markRow     = "b"
+)
+
+// pageRows writes the URLs with a response, each with the number of links to it.
+func (a *auditor) pageRows(ctx context.Context, out *rows) error {
+	inlinks, linked, last := "", "", ""
+	return a.each(ctx, allPages, func(url, value string) error {
+		if count, is := strings.CutPrefix(value, markInlinks); is {
+			linked, inlinks = url, count
+			return nil
+		}
+		if url == last {
+			return nil // another visit in the same millisecond
+		}
+		last = url
+		cells := strings.Split(value[len(markRow):], "\x00")
+		switch {
+		case linked == url:
+			cells[inlinksColumn] = inlinks
+		case a.hasInlinks:
+			cells[inlinksColumn] = "0"
+		}
+		return out.row("status "+cells[1], cells...)
 	})
 }
 

@@ -96,6 +96,9 @@ func New(cfg Config) (*Client, error) {
 	c.sockets = newSockets(c.cfg.Sockets, c.closeOneIdle)
 	c.limit = newLimit(cfg.Bandwidth)
 	c.connectTo, c.probePorts = c.reachNet, [2]string{"80", "443"}
+	if cfg.Transport != nil {
+		c.connectTo = c.reachTransport
+	}
 	c.tls = newTLS(cfg)
 	c.budget, c.scratch = &budget{size: c.cfg.Memory}, c.cfg.Scratch
 	if c.scratch == nil {
@@ -188,8 +191,11 @@ func (c *Client) Get(ctx context.Context, req Request, resp *page.Response) erro
 }
 
 // Resolve returns the address that Get would try first for a host. It looks the name up if necessary. Behind a proxy
-// the address is unknown, and Resolve returns the zero Addr.
+// and with a Transport the address is unknown, and Resolve returns the zero Addr.
 func (c *Client) Resolve(ctx context.Context, hostname, port string) (netip.Addr, error) {
+	if c.cfg.Transport != nil {
+		return netip.Addr{}, nil
+	}
 	if (c.proxies.hasAny() || c.proxies.hostProxies != nil) &&
 		c.proxies.forHost(hostname, net.JoinHostPort(hostname, port)) != nil {
 		return netip.Addr{}, nil

@@ -75,6 +75,9 @@ type Config struct {
 	Resolver     Resolver // replaces both; nil: not set
 	Bandwidth    int64    // bytes per second that all connections together may receive; 0: no limit
 
+	// Transport replaces the network: all requests go through it, and no name is looked up. nil: not set.
+	Transport http.RoundTripper
+
 	Now func() time.Time // default time.Now
 }
 

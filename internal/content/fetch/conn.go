@@ -52,7 +52,7 @@ func (c *Client) connect(ctx context.Context, t target, second bool) (*conn, err
 		return nil, err
 	}
 	var chosen bool
-	if t.scheme == "https" {
+	if t.scheme == "https" && c.cfg.Transport == nil {
 		if chosen, err = c.encrypt(ctx, &l, t, second); err != nil {
 			return nil, err
 		}

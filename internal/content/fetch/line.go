@@ -46,6 +46,9 @@ func checkStaysOpen(conn *conn) error {
 
 // CheckName tests whether the name of a host that worked before can be resolved now. It ignores the cache.
 func (c *Client) CheckName(ctx context.Context, hostname string) error {
+	if c.cfg.Transport != nil {
+		return nil
+	}
 	_, err := c.resolver.lookUpUncached(ctx, strings.ToLower(hostname))
 	if err != nil {
 		err = dialError("resolve", err)
@@ -74,6 +77,9 @@ func (c *Client) Route(url string) (looksUp, proxied bool) {
 	}
 	if t.proxy != nil {
 		return false, true
+	}
+	if c.cfg.Transport != nil {
+		return false, false
 	}
 	return c.fixed.lookup(t.hostname, t.port) == nil && !weburl.IsAddress(t.hostname), false
 }

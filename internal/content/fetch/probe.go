@@ -15,6 +15,9 @@ import (
 // Probe sends no data. The host sees a connection that is closed at once: at most two without a port and with addresses
 // of one family. Behind a proxy, Probe connects to the proxy, since only the proxy can reach the host.
 func (c *Client) Probe(ctx context.Context, host string, timeout time.Duration) (connect time.Duration, err error) {
+	if c.cfg.Transport != nil {
+		return 0, nil
+	}
 	patient, cancel := c.dialContext(ctx)
 	defer cancel()
 	patient, end := context.WithTimeout(patient, timeout)

@@ -22,6 +22,9 @@ func Audit(w io.Writer, s *audit.Summary, dir string) error {
 		stats.Count(s.Pages, "HTML pages with status 200"))
 	for i := range s.Tables {
 		t := &s.Tables[i]
+		if audit.Tables[i].List {
+			continue
+		}
 		line := fmt.Sprintf("%9s  %-36s %s", stats.Grouped(t.Rows), t.Title, problems(t))
 		fmt.Fprintln(w, strings.TrimRight(line, " "))
 	}
