@@ -377,9 +377,10 @@ func TestANameServerThatKnowsNothingIsAnOutage(t *testing.T) {
 			d := newDistrict(t, 10, 60)
 			d.closes = true
 			var ill atomic.Bool
+			var refused atomic.Int64
 			j := d.job(t.TempDir())
 			j.Frontier.Delay = 40 * time.Millisecond
-			j.Fetch.DNSServer, j.Fetch.AllowPrivate = d.serveNames(&ill, code), true
+			j.Fetch.DNSServer, j.Fetch.AllowPrivate = d.serveNames(&ill, &refused, code), true
 			j.Frontier.RetryWait = 200 * time.Millisecond
 			j.Seeds = nil
 			for n := range 10 {
@@ -388,6 +389,12 @@ func TestANameServerThatKnowsNothingIsAnOutage(t *testing.T) {
 			wait := d.after(40, func() {
 				ill.Store(true)
 				time.Sleep(3 * time.Second)
+				for range 300 { // on a slow machine, few names may have been looked up
+					if refused.Load() > 40 {
+						break
+					}
+					time.Sleep(100 * time.Millisecond)
+				}
 				ill.Store(false)
 			})
 			report, err := runJob(t, j)
@@ -402,12 +409,13 @@ func TestANameServerThatKnowsNothingIsAnOutage(t *testing.T) {
 }
 
 // serveNames resolves each name h0, h1, ... to the host with that number, with a TTL of a second. While ill is true, it
-// answers with a code.
-func (d *district) serveNames(ill *atomic.Bool, code int) string {
+// answers with a code, and counts that.
+func (d *district) serveNames(ill *atomic.Bool, refused *atomic.Int64, code int) string {
 	return serveDNS(d.T, func(name string) (string, int) {
 		var n int
 		switch _, err := fmt.Sscanf(name, "h%d.", &n); {
 		case ill.Load():
+			refused.Add(1)
 			return "", code
 		case err != nil:
 			return "", dns.RcodeNameError
