@@ -186,13 +186,13 @@ func (w *warcReader) refers(rec *warc.Record, f fact) error {
 
 // companion checks that a record belongs to the current response.
 func (w *warcReader) companion(rec *warc.Record, kind string) {
-	is := &w.visit
+	is, uri := &w.visit, rec.Fields["WARC-Target-URI"]
 	done := &is.request
 	switch kind {
 	case "metadata":
 		done = &is.metadata
 	case "conversion":
-		done = &is.conversion
+		done, uri = &is.conversion, strings.TrimPrefix(uri, warc.DocumentURN)
 	}
 	switch {
 	case rec.ResponseID() != is.id && w.lost:
@@ -200,7 +200,7 @@ func (w *warcReader) companion(rec *warc.Record, kind string) {
 	case is.id == "" || rec.ResponseID() != is.id:
 		w.bad(rec.Offset, rec.Fields["WARC-Target-URI"], "a "+kind+" record that belongs to no response before it", "")
 		return
-	case rec.Fields["WARC-Target-URI"] != is.url || rec.Fields["WARC-Date"] != is.date || *done:
+	case uri != is.url || rec.Fields["WARC-Date"] != is.date || *done:
 		w.bad(rec.Offset, is.url, "a "+kind+" record with another URL or time than its response, or a "+
 			"second one", "")
 	}
