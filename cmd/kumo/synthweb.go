@@ -93,8 +93,8 @@ func (f *serveFlags) bind(cmd *cobra.Command) {
 	flags.IntVar(&f.opts.PerConnection, "per-connection", 0, "close each connection after `N` answers (0: never)")
 	flags.Var(&f.latency, "latency", "delay all answers of a host by a time of its own between "+
 		"`MIN-MAX`, e.g. 500ms-9s")
-	flags.Float64Var(&f.cfg.ScriptShare, "script-share", 0, "share of pages that a script builds, from 0 to 1: client-side "+
-		"apps, streams, endless scrolling, hash routes, shadow roots, lazy images, one of these a host")
+	flags.Float64Var(&f.cfg.ScriptShare, "script-share", 0, "share of pages that a script builds, from 0 to 1: "+
+		"client-side apps, streams, endless scrolling, hash routes, shadow roots, lazy images, one of these a host")
 	flags.Float64Var(&f.dead, "dead", 0, "add dead hosts, `PERCENT` of --hosts: half of them refuse connections, the "+
 		"others accept and never answer")
 	flags.StringSliceVar(&f.languages, "languages", nil, "languages of the hosts, `CODES` separated by commas "+

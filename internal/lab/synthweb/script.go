@@ -19,8 +19,9 @@ type scriptStyle struct {
 // build adds content to the element into: an anchor for each link, and the images and frames.
 const build = `function build(data, into) {
   into.innerHTML = data.text.map(t => '<p>' + t + '</p>').join('') +
-    data.links.map(l => '<p class="item" style="min-height:60px"><a href="' + l + '">' + l.split('/').pop() + '</a></p>').join('') +
-    data.images.map(i => '<img alt="" src="' + i + '">').join('') + data.frames.map(f => '<iframe src="' + f + '"></iframe>').join('')
+    data.links.map(l => '<p style="min-height:60px"><a href="' + l + '">' + l.split('/').pop() + '</a></p>').join('') +
+    data.images.map(i => '<img alt="" src="' + i + '">').join('') +
+    data.frames.map(f => '<iframe src="' + f + '"></iframe>').join('')
 }
 function load(id) { return fetch('/data/' + document.getElementById(id).dataset.n + '.json').then(r => r.json()) }
 `
@@ -46,15 +47,20 @@ var scriptStyles = [...]scriptStyle{
 `},
 	{"hash", plea + `<div id="app-root" data-n="%N"></div>` + "\n", `const shown = document.createElement('main')
 function route(d) { if (/^(#\/?)?$/.test(location.hash)) build(d, shown) }
-load('app-root').then(d => { document.getElementById('app-root').append(shown); route(d); addEventListener('hashchange', () => route(d)) })
+load('app-root').then(d => {
+  document.getElementById('app-root').append(shown)
+  route(d)
+  addEventListener('hashchange', () => route(d))
+})
 `},
-	{"shadow", plea + `<my-app id="mount" data-n="%N"></my-app>` + "\n", `customElements.define('my-app', class extends HTMLElement {
+	{"shadow", plea + `<my-app id="mount" data-n="%N"></my-app>` + "\n", `class App extends HTMLElement {
   connectedCallback() {
     const shadow = this.attachShadow({mode: 'open'}), main = document.createElement('main')
     shadow.append(main)
     load('mount').then(d => build(d, main))
   }
-})
+}
+customElements.define('my-app', App)
 `},
 	{"lazy", plea + `<div id="root" data-n="%N"></div>` + "\n", `load('root').then(d => {
   build({...d, images: []}, root)
@@ -62,7 +68,11 @@ load('app-root').then(d => { document.getElementById('app-root').append(shown); 
     const img = document.createElement('img')
     img.dataset.src = src
     root.prepend(img)
-    new IntersectionObserver((seen, o) => seen.forEach(e => { if (e.isIntersecting) { img.src = img.dataset.src; o.disconnect() } })).observe(img)
+    new IntersectionObserver((seen, o) => {
+      if (!seen.some(e => e.isIntersecting)) return
+      img.src = img.dataset.src
+      o.disconnect()
+    }).observe(img)
   }
 })
 `},
@@ -87,8 +97,8 @@ func (w *Web) scriptStyle(host uint32) *scriptStyle {
 	return &scriptStyles[int(host)%len(scriptStyles)]
 }
 
-// ScriptStyle returns how a script builds the page at a URL: app, stream, scroll, hash, shadow or lazy; "" if none does.
-// It ignores the port.
+// ScriptStyle returns how a script builds the page at a URL: app, stream, scroll, hash, shadow or lazy; "" if none
+// does. It ignores the port.
 func (w *Web) ScriptStyle(rawURL string) string {
 	r, ok := w.refOf(rawURL)
 	if !ok || !w.needsScript(r.shown()) {
