@@ -58,7 +58,7 @@ var (
 		"html": "golang.org/x/net/html",
 		"json": "encoding/json", "os": "os", "strings": "strings", "sync": "sync", "http": "net/http", "errors": "errors",
 		"regexp": "regexp", "render": "kumo/render",
-		"time":   "time", "tls": "crypto/tls"}
+		"time": "time", "tls": "crypto/tls"}
 )
 
 // asFile makes a file of a piece of code.

@@ -214,7 +214,8 @@ func (c *Crawler) checkRenderer() error {
 	if c.job.Renderer != nil || (mode == "" || mode == policy.RenderNever) && !c.job.Crawl.Overrides.Renders() {
 		return nil
 	}
-	return errors.New("kumo: the crawl renders pages, as its folder or an override says: give it a renderer with kumo.Render")
+	return errors.New("kumo: the crawl renders pages, as its folder or an override says: give it a renderer with " +
+		"kumo.Render")
 }
 
 // Stop ends Run. If it is called before Run, Run ends immediately.

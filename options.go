@@ -124,15 +124,16 @@ func Sitemaps(which string) Option {
 // A Renderer runs the scripts of pages in a browser. Package kumo/render has the only implementation.
 type Renderer interface{ crawl.Renderer }
 
-// Render has a renderer run the scripts of pages: of those that need it ("auto"), of all ("always"), or of none ("never",
-// without a renderer). Links, HTML, Find and Article are then those of the document after the scripts. The crawl closes
-// the renderer.
+// Render has a renderer run the scripts of pages: of those that need it ("auto"), of all ("always"), or of none
+// ("never", without a renderer). Links, HTML, Find and Article are then those of the document after the scripts. The
+// crawl closes the renderer.
 func Render(pages string, r Renderer) Option {
 	return func(c *Crawler) {
 		mode := policy.RenderMode(pages)
-		c.require(slices.Contains(policy.RenderModes, pages), "Render", "it is one of "+strings.Join(policy.RenderModes, ", "),
-			fmt.Sprintf("%q", pages))
-		c.require(r != nil || mode == policy.RenderNever, "Render", "the Renderer is nil: make one with package kumo/render", "nil")
+		c.require(slices.Contains(policy.RenderModes, pages), "Render",
+			"it is one of "+strings.Join(policy.RenderModes, ", "), fmt.Sprintf("%q", pages))
+		c.require(r != nil || mode == policy.RenderNever, "Render",
+			"the Renderer is nil: make one with package kumo/render", "nil")
 		c.markGiven("render")
 		c.job.Crawl.Render, c.job.Renderer = mode, r
 	}

@@ -43,8 +43,8 @@ type Page struct {
 }
 
 // HTML returns the body in UTF-8, whatever the page's charset is, without a byte order mark and with invalid bytes
-// replaced by U+FFFD. If the body is not text, it is returned unchanged. Each call decodes the body again. For a rendered
-// page, HTML returns the document after its scripts.
+// replaced by U+FFFD. If the body is not text, it is returned unchanged. Each call decodes the body again. For a
+// rendered page, HTML returns the document after its scripts.
 func (p *Page) HTML() string {
 	if p.Rendered {
 		return string(p.document)

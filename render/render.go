@@ -18,8 +18,8 @@ type Options struct {
 	Timeout   time.Duration // after which a page is used as it is; default 30s
 }
 
-// New returns a renderer for [kumo.Render], which closes it. The browser starts with the first page that needs it. It is
-// an error if there is none.
+// New returns a renderer for [kumo.Render], which closes it. The browser starts with the first page that needs it. It
+// is an error if there is none.
 func New(o Options) (kumo.Renderer, error) {
 	pages := o.Pages
 	if pages <= 0 {

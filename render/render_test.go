@@ -25,7 +25,7 @@ func serve() *httptest.Server {
 		"/": `<!doctype html><title>Loading</title><noscript>You need to enable JavaScript to run this app.</noscript>` +
 			`<div id="root"></div><script src="/main.js"></script>`,
 		"/main.js": `document.title = 'Shop'; fetch('/items.json').then(r => r.json()).then(all => {
-			root.innerHTML = all.map(n => '<h1>Articles</h1><p><a href="/item/' + n + '">Article ' + n + '</a></p>').join('') })`,
+			root.innerHTML = '<h1>Articles</h1>' + all.map(n => '<p><a href="/item/' + n + '">Article ' + n + '</a>').join('') })`,
 		"/items.json": `[1]`, "/item/1": `<title>Article 1</title><p>An article.`,
 	}
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -91,7 +91,8 @@ func (s *source) bindRender(cmd *cobra.Command) *cobra.Command {
 }
 
 func (s *source) bindBrowser(f *pflag.FlagSet) {
-	f.StringVar(&s.browser.Path, "browser", "", "use this `PROGRAM` (default: the first of chromium, google-chrome in PATH)")
+	f.StringVar(&s.browser.Path, "browser", "", "use this `PROGRAM` (default: the first of chromium, google-chrome in "+
+		"PATH)")
 	f.BoolVar(&s.browser.NoSandbox, "browser-no-sandbox", false, "turn the browser's sandbox off, as root must: only for "+
 		"pages that are trusted")
 }

@@ -18,7 +18,8 @@ func (o *options) renderer() (crawl.Renderer, error) {
 		return nil, nil
 	}
 	cfg := chromium.PoolConfig{Pages: o.Browser.Pages, Browser: chromium.Config{Path: o.Browser.Path,
-		NoSandbox: o.Browser.NoSandbox, Agent: j.UserAgent(), Timeout: o.Browser.Timeout, MaxRequests: chromium.MaxPageRequests}}
+		NoSandbox: o.Browser.NoSandbox, Agent: j.UserAgent(), Timeout: o.Browser.Timeout,
+		MaxRequests: chromium.MaxPageRequests}}
 	if cfg.Pages == 0 {
 		cfg.Pages = chromium.PagesAtOnce()
 	}

@@ -58,7 +58,11 @@ language, for kumo batch. The command to crawl it is printed:
 
 Hosts have names, which the web's own name server resolves; with --by-address they have addresses
 instead, so that any crawler can reach them. All flags can be combined, except --addresses with
---by-address.`
+--by-address.
+
+With --script-share 0.3, three of ten pages show nothing without script. Their links are the same as
+without it. The last field in /.synth/pages says how a page is built; kumo crawl --render auto
+should reach all of them.`
 
 // serveFlags are the flags of a web that is served without a crawl.
 type serveFlags struct {
@@ -89,6 +93,8 @@ func (f *serveFlags) bind(cmd *cobra.Command) {
 	flags.IntVar(&f.opts.PerConnection, "per-connection", 0, "close each connection after `N` answers (0: never)")
 	flags.Var(&f.latency, "latency", "delay all answers of a host by a time of its own between "+
 		"`MIN-MAX`, e.g. 500ms-9s")
+	flags.Float64Var(&f.cfg.ScriptShare, "script-share", 0, "share of pages that a script builds, from 0 to 1: "+
+		"client-side apps, streams, endless scrolling, hash routes, shadow roots, lazy images, one of these a host")
 	flags.Float64Var(&f.dead, "dead", 0, "add dead hosts, `PERCENT` of --hosts: half of them refuse connections, the "+
 		"others accept and never answer")
 	flags.StringSliceVar(&f.languages, "languages", nil, "languages of the hosts, `CODES` separated by commas "+
@@ -123,6 +129,12 @@ func (f *serveFlags) config(w *webFlags) (synthweb.Config, error) {
 	}
 	if n := len(cfg.Languages); n > cfg.Hosts {
 		return cfg, usagef("--languages: %d languages need as many --hosts", n)
+	}
+	if cfg.ScriptShare = f.cfg.ScriptShare; !(cfg.ScriptShare >= 0 && cfg.ScriptShare <= 1) {
+		return cfg, usagef("--script-share %v: give a share from 0 to 1, such as 0.3", cfg.ScriptShare)
+	}
+	if cfg.ScriptShare > 0 && (len(cfg.Languages) > 0 || cfg.Day > 0 || w.messy) {
+		return cfg, usagef("--script-share cannot be combined with --languages, --day and --messy")
 	}
 	cfg.Latency, cfg.Slowest = f.latency.least, f.latency.most
 	if f.dead < 0 || f.dead > 1000 {

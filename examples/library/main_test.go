@@ -75,7 +75,8 @@ func TestLinksNoServer(t *testing.T) {
 	for name := range strings.Lines(string(out)) {
 		for _, not := range []string{"nats", "libp2p", "quic-go", "pion/", "wazero", "prometheus", "hdfs", "gokrb5",
 			"gocloud",
-			"aws-sdk", "cobra", "pflag", "chromedp", "kumo/internal/app/wire/cluster", "kumo/internal/cluster/bus", "kumo/internal/batch"} {
+			"aws-sdk", "cobra", "pflag", "chromedp",
+			"kumo/internal/app/wire/cluster", "kumo/internal/cluster/bus", "kumo/internal/batch"} {
 			if strings.Contains(name, not) {
 				t.Errorf("it links %s", strings.TrimSpace(name))
 			}

@@ -238,7 +238,8 @@ func (c *meshClient) Cluster(ctx context.Context, crawl string) (*inspect.Cluste
 
 func reported(r *control.Report, now time.Time) inspect.Node {
 	n := inspect.Node{Node: r.Node, Name: strategy.Node(r.Node).Name(), Is: inspect.NodeJoining, Slot: -1, Clock: r.Clock,
-		Version: r.Version, Address: r.Address, Browser: r.Browser, Idle: r.Idle, CutOff: roundTenth(r.Offline), CutOffWhy: r.OfflineReason,
+		Version: r.Version, Address: r.Address, Browser: r.Browser, Idle: r.Idle,
+		CutOff: roundTenth(r.Offline), CutOffWhy: r.OfflineReason,
 		EndsIn: roundTenth(r.EndsIn), Growth: roundTenth(r.Growth), Forecast: r.Forecast,
 		Stalled: roundTenth(r.Stalled), StalledBy: r.StalledBy, StallWhy: r.StallWhy, StallDo: r.StallDo,
 		Age: roundTenth(now.Sub(r.Clock).Seconds()),

@@ -87,8 +87,8 @@ func (l *Live) Wait() { l.pending.Wait() }
 
 func explanationOf(e *crawl.Explanation) *Explanation {
 	x := &Explanation{URL: e.URL.String(), Scope: Scope{In: e.InScope, Rule: e.Rule, Why: e.Why}, GivenUp: e.GivenUp,
-		Claiming: e.Claiming, Elsewhere: e.Elsewhere, Overrides: e.Overrides, LinksCut: e.LinksCut, NeedsScript: e.NeedsScript,
-		RenderingEnded: e.RenderingEnded}
+		Claiming: e.Claiming, Elsewhere: e.Elsewhere, Overrides: e.Overrides, LinksCut: e.LinksCut,
+		NeedsScript: e.NeedsScript, RenderingEnded: e.RenderingEnded}
 	if e.Render != policy.RenderNever {
 		x.Render = string(e.Render)
 	}

@@ -236,7 +236,8 @@ func New(cfg Config) (*Node, error) {
 		results: map[uint64]func(mesh.GatheredResults){}}
 	n.watcher = newRecordWatcher(l, n.queries, chunks, record)
 	figures := n.attachedFigures()
-	l.report = &reporter{self: n.self, version: cfg.Version, address: cfg.Address, browser: cfg.Browser, figures: figures, until: l.until,
+	l.report = &reporter{self: n.self, version: cfg.Version, address: cfg.Address, browser: cfg.Browser,
+		figures: figures, until: l.until,
 		engine: n.engine, msgs: n.msgs, history: n.history, watcher: n.watcher}
 	l.queries, l.watcher, n.loop = n.queries, n.watcher, l
 	n.due = &dueVisits{history: cfg.History, engine: n.engine, inbox: n.inbox, router: cfg.Router,

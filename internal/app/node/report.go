@@ -151,7 +151,8 @@ func (n *Node) report() []byte {
 	facts := n.newFacts()
 	n.facts.Store(facts)
 	data, err := json.Marshal(Report{Name: n.cfg.Identity.Name, Version: n.cfg.Version, Address: n.cfg.Address,
-		Server: n.cfg.Server, Browser: n.cfg.Browser, Epoch: n.cfg.Router.Epoch(), State: n.record.record.State, Idle: n.driver.Idle(),
+		Server: n.cfg.Server, Browser: n.cfg.Browser, Epoch: n.cfg.Router.Epoch(),
+		State: n.record.record.State, Idle: n.driver.Idle(),
 		Sent: sent, Received: received,
 		Slips: n.cfg.Router.Slips(), Figures: n.cfg.Figures(), Facts: facts, Machine: n.machine(),
 		Clock: time.Now().UTC()})

@@ -97,6 +97,8 @@ func (t *writer) answer(r Ref, target string) answer {
 		t.notFound(target)
 	case Image, Style, Code:
 		a.contentType = t.part(r)
+	case Data, App:
+		a.contentType = t.scriptPart(r)
 	default:
 		a.contentType = t.document(r)
 		a.version = t.w.version(r)
@@ -115,7 +117,11 @@ func (t *writer) redirection(dst []byte, to Ref) []byte {
 // document writes an HTML page and returns its media type.
 func (t *writer) document(r Ref) string {
 	r = r.shown()
-	t.page(r, t.w.cfg.pageSize(r))
+	if t.w.needsScript(r) {
+		t.shell(r)
+	} else {
+		t.page(r, t.w.cfg.pageSize(r))
+	}
 	if t.declaresInHeader() {
 		return "text/html; charset=" + t.tongue.charset
 	}

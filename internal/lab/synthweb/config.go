@@ -27,6 +27,9 @@ type Config struct {
 	Languages []string // languages of the hosts in turn, as returned by Languages; none: made-up words
 	Day       int      // from 1: pages change, appear and disappear daily, and have validators; 0: no days
 
+	// share of the ordinary pages that need script, from 0 to 1; not with Languages and Day
+	ScriptShare float64
+
 	Kinds  map[Kind]int  // pages per 1,000 that have a companion of this kind
 	Traits map[Trait]int // hosts per 1,000 that have this trait; at least one host if not 0
 

@@ -209,8 +209,11 @@ func (c *conn) send(contentType string, body []byte) error {
 // by tabs.
 func (c *conn) pages() (out []byte) {
 	for url := range c.s.truth().All(c.s.port) {
-		if w, ok := c.s.web.TextProfile(url); ok {
+		switch w, ok := c.s.web.TextProfile(url); {
+		case ok:
 			out = fmt.Appendf(out, "%s\t%s\t%s\n", url, w.Language, w.Charset)
+		case c.s.web.cfg.ScriptShare > 0 && c.s.web.isPage(url):
+			out = fmt.Appendf(out, "%s\t\t\t%s\n", url, c.s.web.ScriptStyle(url))
 		}
 	}
 	return out

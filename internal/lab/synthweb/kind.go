@@ -32,6 +32,8 @@ const (
 	Calendar      // month of an endless calendar on hosts with trait Trap; the number is the month
 	Robots        // the host's robots.txt
 	Unknown       // none of the above: 404
+	Data          // content of a page that needs script, in JSON
+	App           // script that builds the pages of a host
 	numKinds
 )
 
@@ -82,6 +84,8 @@ var kinds = [numKinds]kindInfo{
 	Calendar: {name: "calendar", dir: "/calendar/?month=", via: byNothing},
 	Robots:   {name: "robots", via: byNothing},
 	Unknown:  {name: "unknown", via: byNothing},
+	Data:     {name: "data", dir: "/data/", suffix: ".json", via: byNothing},
+	App:      {name: "app", dir: "/app/", suffix: ".js", via: byNothing},
 }
 
 func (k Kind) String() string { return kinds[k].name }
@@ -97,14 +101,15 @@ var kindOfDir = func() map[string]Kind {
 	return m
 }()
 
-// Topics of dice other than kinds.
+// Topics of dice other than kinds. They must not change, as webs would; dice are not thrown for Data and App.
 const (
-	aboutPages   Kind = numKinds + iota // number of pages of a host
-	aboutLatency                        // of a host
-	aboutSize                           // size of a page
-	aboutTongue                         // tongue of a page
-	aboutLife                           // presence of a page
-	aboutChange                         // changes of a page
+	aboutPages   Kind = Unknown + 1 + iota // number of pages of a host
+	aboutLatency                           // of a host
+	aboutSize                              // size of a page
+	aboutTongue                            // tongue of a page
+	aboutLife                              // presence of a page
+	aboutChange                            // changes of a page
+	aboutScript                            // whether a page needs script
 )
 
 // shown returns the page whose bytes a resource has.

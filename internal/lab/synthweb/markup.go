@@ -23,8 +23,8 @@ type writer struct {
 	addr   []byte // scratch space for an address
 }
 
-// page writes the page at r, with about size bytes.
-func (t *writer) page(r Ref, size int) {
+// begin prepares for the page at r.
+func (t *writer) begin(r Ref) {
 	t.from, t.host, t.tongue = r, &t.w.hosts[r.Host], t.w.tongue(r)
 	t.d = t.w.cfg.dice(r.Host, r.Kind, r.N) + 1 // a different stream from that of the links
 	t.odd = t.d.Chance(t.w.cfg.Odd) && t.tongue == t.host.tongue
@@ -32,6 +32,11 @@ func (t *writer) page(r Ref, size int) {
 		t.d = dice.Dice(dice.Hash(uint64(t.d), uint64(edition)))
 	}
 	t.links = t.w.links(t.links[:0], r)
+}
+
+// page writes the page at r, with about size bytes.
+func (t *writer) page(r Ref, size int) {
+	t.begin(r)
 	t.head(r)
 	filler := max(0, size-len(t.made)-90*len(t.links))
 	rest := t.links

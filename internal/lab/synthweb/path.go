@@ -95,6 +95,8 @@ func (w *Web) locate(host uint32, target []byte) Ref {
 	r.N = lastNumber(digits)
 	switch h := &w.hosts[host]; {
 	case r.Kind == Calendar && !h.traits.has(Trap):
+	case r.Kind == App && (w.cfg.ScriptShare == 0 || r.N != 0):
+	case r.Kind == Data && !w.needsScript(Ref{Host: host, N: r.N}):
 	case r.Kind != Calendar && int(r.N) >= h.pages:
 	case bytes.Equal(unescape(buf[:0], w.appendPath(path[:0], r, false)), target):
 		return r

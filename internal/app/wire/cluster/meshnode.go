@@ -50,7 +50,8 @@ func openMeshNode(ctx context.Context, j *job.Job, o *NodeOptions) (Node, error)
 	if o.Name == p2p.Guest {
 		return nil, advice.Usage("the node name %q is reserved for commands", o.Name)
 	}
-	cfg := meshnodes.Config{Name: o.Name, Address: o.Address, Browser: o.Browser, Join: o.Join, Backups: cmp.Or(o.Backups, DefaultBackups),
+	cfg := meshnodes.Config{Name: o.Name, Address: o.Address, Browser: o.Browser, Join: o.Join,
+		Backups:       cmp.Or(o.Backups, DefaultBackups),
 		ApplySettings: o.ApplySettings, Open: wire.OpenPart, NewUploader: o.NewUploader, ReadManifest: o.ReadManifest,
 		PlaceWait: o.PlaceWait,
 		LostAfter: o.LostAfter, WorkArea: o.WorkArea, Log: o.Log, ShareCookies: o.ShareCookies,

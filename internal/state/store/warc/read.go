@@ -49,9 +49,13 @@ func (r *Record) BeginsVisit() bool {
 	return false
 }
 
-// PageURI returns the target of the page to which a record belongs; pictures have URNs that contain it.
+// PageURI returns the target of the page to which a record belongs; documents and pictures of rendered pages have URNs
+// that contain it.
 func (r *Record) PageURI() string {
 	uri := r.Fields["WARC-Target-URI"]
+	if r.Fields["WARC-Type"] == "conversion" {
+		return strings.TrimPrefix(uri, DocumentURN)
+	}
 	if r.Fields["WARC-Type"] != "resource" || r.BeginsVisit() {
 		return uri
 	}

@@ -182,12 +182,18 @@ func (d *draft) request(rec *page.Record, answer string) {
 	}
 }
 
+// DocumentURN precedes the URL of a rendered page in the target URI of its conversion record. With the URL alone, pywb
+// would index the record, and replay it in place of the response.
+const DocumentURN = "urn:dom:"
+
 // conversion stores the document of a rendered page after its scripts.
 func (d *draft) conversion(rec *page.Record, answer string) {
 	if rec.Rendering == nil {
 		return
 	}
-	d.fields("conversion", "")
+	d.begin("conversion", "")
+	d.url("WARC-Target-URI", DocumentURN+rec.URL)
+	d.date("WARC-Date", startTime(rec))
 	d.ref("WARC-Refers-To", answer)
 	d.end("text/html; charset=utf-8", rec.Rendering.HTML, smallText)
 }

@@ -56,7 +56,7 @@ type CrawlRequest struct {
 	Pages   int    `json:"pages,omitempty" jsonschema:"maximum number of pages; default 20"`
 	Depth   int    `json:"depth,omitempty" jsonschema:"maximum number of links away from the URL; default 2, at most 10"`
 	Seconds int    `json:"seconds,omitempty" jsonschema:"maximum duration in seconds; default 60, at most 300"`
-	Render  string `json:"render,omitempty" jsonschema:"run the scripts of pages in a browser: never (default), auto (pages that need it) or always"`
+	Render  string `json:"render,omitempty" jsonschema:"run scripts of pages: never (default), auto (where needed) or always"`
 }
 
 // A CrawlResult is the result of a crawl made for a client.
