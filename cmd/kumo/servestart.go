@@ -247,7 +247,7 @@ func (s *crawlStarter) startDue() {
 		}
 		err = s.SetSchedule(dir, x.Every)
 		if err == nil {
-			_, err = s.run(dir, []string{"--due", "--recrawl=" + x.Every.String()})
+			_, err = s.run(dir, []string{"--due", "--recrawl=" + recrawlInterval(x.Every).String()})
 		}
 		if err != nil {
 			s.log.Warn("a scheduled crawl did not start", "folder", dir, "error", err.Error())
@@ -256,6 +256,10 @@ func (s *crawlStarter) startDue() {
 		s.log.Info("scheduled crawl", "folder", dir, "next", s.now().Add(x.Every).UTC().Format(time.RFC3339))
 	}
 }
+
+// recrawlInterval returns after what time a page is due for a schedule. It is shorter than the time between starts:
+// pages that the last run visited late would not be due at the next start otherwise.
+func recrawlInterval(every time.Duration) time.Duration { return every - every/8 }
 
 // lastBytes keeps the end of a program's output.
 type lastBytes struct {

@@ -83,7 +83,7 @@ func TestSchedules(t *testing.T) {
 	s.startDue()
 	s.startDue()
 	s.ended.Wait()
-	want := "crawl --quiet --out=" + dir + " --due --recrawl=24h0m0s"
+	want := "crawl --quiet --out=" + dir + " --due --recrawl=21h0m0s"
 	if got := readNotes(t, notes); !slices.Equal(got, []string{want}) {
 		t.Errorf("started as %q, want %q", got, want)
 	}
