@@ -41,7 +41,7 @@ files of an earlier audit; a folder with other files is refused.
 
 The crawl may be running. The command reads pages.jsonl, crawl.log, and the metadata in the WARC
 files; without WARC files there are no orphans, insecure, sitemaps and inlinks. FOLDER may be a storage
-location (s3://bucket/prefix). It takes up to 400 MB of memory, and some hundred bytes more for each
+location (s3://bucket/prefix). It takes up to 450 MB of memory, and some hundred bytes more for each
 URL that failed or redirects, up to 4 million; the rest is sorted on disk, in --temp.`
 
 type auditOptions struct {

@@ -40,7 +40,7 @@ type batchStatsOptions struct {
 	only            []string
 	span            inspect.Span
 	days, csv, json bool
-	plot            string
+	plot, place     string
 }
 
 func batchStatsCommand() *cobra.Command {
@@ -56,6 +56,8 @@ func batchStatsCommand() *cobra.Command {
 	f.BoolVar(&o.csv, "csv", false, "print CSV, one line for each day of each collection")
 	f.BoolVar(&o.json, "json", false, "print one JSON object")
 	f.StringVar(&o.plot, "plot", "", "also plot the growth to `FILE`.svg")
+	f.StringVar(&o.place, "place", "", "the same as the argument `PLACE`, as for kumo batch run")
+	f.Lookup("place").Annotations = map[string][]string{noVariable: {"true"}} // an argument would contradict it
 	f.SortFlags = false
 	return cmd
 }
@@ -88,6 +90,12 @@ func (o *batchStatsOptions) check() error {
 func (o *batchStatsOptions) run(cmd *cobra.Command, args []string) error {
 	if err := o.check(); err != nil {
 		return err
+	}
+	switch {
+	case o.place != "" && len(args) > 0:
+		return usagef("name the storage location once: as an argument or with --place")
+	case o.place != "":
+		args = []string{o.place}
 	}
 	_, all, err := openCollections(cmd, append(args, defaultBatchPlace)[0])
 	if err != nil {

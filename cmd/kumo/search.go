@@ -18,6 +18,7 @@ import (
 	"kumo/internal/app/nodequery"
 	"kumo/internal/app/wire/cluster"
 	"kumo/internal/app/wire/places"
+	"kumo/internal/app/wire/uploads"
 	"kumo/internal/archive/fulltext"
 	"kumo/internal/base/advice"
 	"kumo/internal/base/stats"
@@ -29,7 +30,9 @@ import (
 const searchLong = `Search the pages of a crawl in its full-text index, best matches first. The crawl may be running.
 
 kumo crawl --index builds the index; kumo index does so after a crawl. With --crawl, all running
-nodes of a cluster search their indexes (kumo node --index). A query has:
+nodes of a cluster search their indexes (kumo node --index). Several folders, or one with crawls in
+it, are searched as one: a URL that several contain is listed once, as last visited; their scores
+are comparable if words are about as frequent in each. A query has:
 
   words            a page must contain all of them, in any inflection: house finds houses
   "words in a row" a phrase
@@ -45,7 +48,7 @@ A search takes at most --wait, and then prints the best matches so far.`
 
 type searchOptions struct {
 	clusterFlags
-	out                           string
+	out                           []string
 	host, lang, status, kind, day string
 	limit, skip                   int
 	timeout                       time.Duration
@@ -57,6 +60,7 @@ func searchCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "search (-o FOLDER | --crawl NAME) QUERY...", Short: "Search the pages of a crawl",
 		Long: searchLong,
 		Example: "  kumo search -o crawls/example.com 'green tea -shop lang:en'\n" +
+			"  kumo search -o crawls/news-a -o crawls/news-b 'green tea'\n" +
 			"  kumo search -o crawls/example.com --status 404 --json --limit 100\n" +
 			"  kumo search --crawl news --join a.internal:7070 'green tea'",
 		DisableFlagsInUseLine: true,
@@ -64,7 +68,7 @@ func searchCommand() *cobra.Command {
 			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), strings.Join(args, " "))
 		}}
 	f := cmd.Flags()
-	f.StringVarP(&o.out, "out", "o", "", "the crawl's `FOLDER`")
+	f.StringArrayVarP(&o.out, "out", "o", nil, "the crawl's `FOLDER`; repeatable for the nodes' folders, or their parent")
 	o.bind(f, joinUsage)
 	f.Lookup("crawl").Usage = "a crawl of several nodes, by its `NAME`"
 	f.StringVar(&o.lang, "lang", "", "only pages in this `LANGUAGE`")
@@ -119,49 +123,85 @@ func (o *searchOptions) query(text string) (q fulltext.Query, err error) {
 
 func (o *searchOptions) run(ctx context.Context, out, errs io.Writer, text string) error {
 	switch {
-	case (o.out == "") == (o.crawl == ""):
+	case (len(o.out) == 0) == (o.crawl == ""):
 		return usagef("which crawl? name its folder with --out, or the crawl of several nodes with --crawl")
 	case o.crawl != "":
 		return o.searchNodes(ctx, out, errs, text)
-	}
-	if places.IsURL(o.out) {
-		return usagef("%s is a storage location; an index is in a folder of this machine", o.out)
 	}
 	q, err := o.query(text)
 	if err != nil {
 		return err
 	}
-	if err := folder.CheckFormat(o.out); err != nil {
+	for _, dir := range o.out {
+		if places.IsURL(dir) {
+			return usagef("%s is a storage location; an index is in a folder of this machine", dir)
+		}
+	}
+	dirs, err := uploads.Parts(ctx, o.out...)
+	if err != nil {
 		return err
 	}
-	if f := folder.At(o.out, vfs.OS); !f.IsCrawl() && !f.HasOutputs() {
-		return folder.NoCrawlError(o.out)
-	}
-	r, err := fulltext.OpenReader(vfs.OS, filepath.Join(o.out, folder.IndexDir))
-	if err != nil {
-		return indexAdvice(err, o.out)
-	}
-	defer r.Close()
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
-	found, err := r.Search(ctx, q, o.skip, o.limit)
-	if err != nil {
-		return indexAdvice(err, o.out)
+	found := nodequery.Found{}
+	for _, dir := range dirs {
+		if err := o.searchFolder(ctx, &found, q, dir, len(dirs) > 1); err != nil {
+			return indexAdvice(err, dir)
+		}
 	}
-	if errors.Is(ctx.Err(), context.Canceled) {
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
 		return ctx.Err()
+	case len(found.NoIndex) == len(dirs):
+		return advice.With(fmt.Errorf("%s: %w", strings.Join(o.out, ", "), fulltext.ErrNoIndex),
+			"kumo index FOLDER makes one, for each folder; kumo crawl --index does while it crawls")
 	}
-	hits := make([]nodequery.Hit, len(found.Hits))
-	for i := range found.Hits {
-		hits[i] = nodequery.NewHit(&found.Hits[i])
-	}
-	if err := o.print(out, hits); err != nil || o.json {
+	found.Merge(o.skip, o.limit)
+	if err := o.print(out, found.Hits); err != nil {
 		return err
 	}
+	if !o.json {
+		fmt.Fprintf(errs, "kumo: %s of %s pages match\n", stats.Grouped(found.Total), stats.Grouped(found.Docs))
+		for _, why := range found.Missing {
+			fmt.Fprintf(errs, "kumo: %s\n", why)
+		}
+	}
+	for _, dir := range found.NoIndex {
+		fmt.Fprintf(errs, "kumo: incomplete: %s has no index: run kumo index %[1]s\n", dir)
+	}
+	return nil
+}
+
+// searchFolder adds the best matches in a folder; several: it is not the only one, and need not have an index.
+func (o *searchOptions) searchFolder(ctx context.Context, all *nodequery.Found, q fulltext.Query, dir string,
+	several bool) error {
+	if err := folder.CheckFormat(dir); err != nil {
+		return err
+	}
+	r, err := fulltext.OpenReader(vfs.OS, filepath.Join(dir, folder.IndexDir))
+	if errors.Is(err, fulltext.ErrNoIndex) && several {
+		all.NoIndex = append(all.NoIndex, dir)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	found, err := r.Search(ctx, q, 0, o.skip+o.limit)
+	if err != nil {
+		return err
+	}
+	for i := range found.Hits {
+		all.Hits = append(all.Hits, nodequery.NewHit(&found.Hits[i]))
+	}
 	docs, _ := r.Docs()
-	fmt.Fprintf(errs, "kumo: %s of %s pages match\n", stats.Grouped(found.Total), stats.Grouped(docs))
+	all.Total, all.Docs = all.Total+found.Total, all.Docs+docs
 	if found.Cut != "" {
-		fmt.Fprintf(errs, "kumo: %s\n", found.Cut)
+		why := found.Cut
+		if several {
+			why = dir + ": " + why
+		}
+		all.Missing = append(all.Missing, why)
 	}
 	return nil
 }

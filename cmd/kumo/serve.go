@@ -4,6 +4,8 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -27,6 +29,11 @@ const serveLong = `Serve a web page and a REST API of the contents of folders:
                  progress
   experiments    the --out folder of kumo sim, or a folder of such folders: tables, plots, and the
                  statements of papers compared with measurements
+
+With --allow-start DIR the page starts crawls in folders below DIR, resumes crawls that have ended,
+and visits their pages again by a schedule. These crawls run until they are done, or the server
+ends; kumo serve shows all crawls below DIR. Whoever has the token can then send requests from this
+machine.
 
 With --crawl it shows all nodes of a crawl of several nodes. See docs/reference/web-page.md for the
 page, and docs/reference/rest.md for the API.
@@ -137,22 +144,56 @@ func noneIn(name string) error {
 }
 
 func crawlIn(dir string) ui.Crawl {
-	return ui.Crawl{Dir: dir, Open: func(ctx context.Context) (*inspect.View, error) { return openView(ctx, dir) },
-		FolderWanted: folder.At(dir, vfs.OS).WantedByCrawl}
+	return withFiles(ui.Crawl{Dir: dir,
+		Open:         func(ctx context.Context) (*inspect.View, error) { return openView(ctx, dir) },
+		FolderWanted: folder.At(dir, vfs.OS).WantedByCrawl})
+}
+
+// allowStart lets users of the page start crawls below a folder, and shows those that are there. wait waits for their
+// end after ctx has ended.
+func (s *webContent) allowStart(ctx context.Context, root string, log *slog.Logger) (wait func(), err error) {
+	wait = func() {}
+	starter, err := newCrawlStarter(ctx, root, log)
+	if err != nil {
+		return wait, err
+	}
+	there, err := starter.crawls()
+	if err != nil {
+		return wait, err
+	}
+	for _, dir := range there {
+		if !slices.ContainsFunc(s.dirs, func(other string) bool { return filepath.Clean(other) == dir }) {
+			s.Crawls, s.dirs = append(s.Crawls, crawlIn(dir)), append(s.dirs, dir)
+		}
+	}
+	for _, c := range s.Crawls {
+		if c.Cluster == nil {
+			starter.addDir(c.Dir)
+		}
+	}
+	s.dirs, s.Starter = append(s.dirs, root), starter
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		starter.follow()
+	}()
+	return func() { <-ended }, nil
 }
 
 func serveCommand() *cobra.Command {
 	u, c := &uiFlags{}, &clusterFlags{}
-	cmd := &cobra.Command{Use: "serve [flags] FOLDER|PLACE... | --crawl NAME",
+	startIn := ""
+	cmd := &cobra.Command{Use: "serve [flags] FOLDER|PLACE... | --crawl NAME | --allow-start DIR",
 		Short: "Serve a web page of crawls, batch crawls and experiments", Long: serveLong,
 		Example: `  kumo serve crawls/example.com
   kumo serve crawls/*
   kumo serve /data/news s3://bucket/news
+  kumo serve --allow-start crawls
   kumo serve --crawl news --join 10.0.0.1:7070 --secret-file cluster.secret
   kumo serve --listen=0.0.0.0:8443 --listen-cert cert.pem --listen-key key.pem crawls/news`,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 && c.crawl == "" {
+			if len(args) == 0 && c.crawl == "" && startIn == "" {
 				return usagef("what to serve? name folders of crawls, storage locations of batch crawls, or experiments, or a " +
 					"crawl of several nodes with --crawl")
 			}
@@ -173,6 +214,14 @@ func serveCommand() *cobra.Command {
 			} else if len(c.join) > 0 || c.nats != "" || c.secretFile != "" {
 				return usagef("--join, --nats and --secret-file need the name of a crawl: give --crawl")
 			}
+			if startIn != "" {
+				ctx, end := context.WithCancel(cmd.Context())
+				wait, err := shown.allowStart(ctx, startIn, log)
+				defer func() { end(); wait() }()
+				if err != nil {
+					return err
+				}
+			}
 			page, err := u.listen()
 			if err != nil {
 				return err
@@ -187,6 +236,8 @@ func serveCommand() *cobra.Command {
 	l := cmd.Flags().Lookup("listen")
 	l.Usage, l.DefValue, l.NoOptDefVal = "serve at `ADDR`; kumo open opens it", defaultUI, ""
 	u.Addr = defaultUI
+	cmd.Flags().StringVar(&startIn, "allow-start", "", "let users of the page start crawls, in folders below `DIR`, and "+
+		"schedule visits")
 	c.bind(cmd.Flags(), joinUsage)
 	cmd.Flags().Lookup("crawl").Usage = "also show a crawl of several nodes, by its `NAME`; this " +
 		"machine need not run a node"

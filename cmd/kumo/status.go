@@ -36,6 +36,9 @@ A node reports every few seconds, with its lease; --json prints the reports as o
 in docs/reference/cluster-status.md. With --watch the status is updated until Ctrl-C, or until the
 nodes end. Totals include nodes that have left. A narrow terminal shows fewer columns.
 
+When all nodes have ended, --crawl prints their last report, if the nodes' folders are on this
+machine, below crawls; so does --out with a node's folder.
+
 If too few of the cluster's servers run, the last known state is shown after 3 s, with the missing
 servers, and the exit code is 1.
 
@@ -98,7 +101,12 @@ func statusCommand() *cobra.Command {
 			if h.on {
 				open = c.control
 			}
-			return open(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control admin.Client) error {
+			if !h.on && !s.watch && !cmd.Flags().Changed("wait") {
+				if _, last, err := nodeFolders(crawlsDir, c.crawl); err == nil && last != nil {
+					c.wait = min(c.wait, viewPatience) // the crawl has probably ended
+				}
+			}
+			err := open(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control admin.Client) error {
 				if s.report {
 					return s.showReport(ctx, control, c.crawl)
 				}
@@ -114,6 +122,12 @@ func statusCommand() *cobra.Command {
 				}
 				return errors.Join(s.show(all), cluster.Advise(control.Trouble()))
 			})
+			if cluster.IsNoAnswer(err) && !h.on && !s.watch {
+				if found, readErr := s.showEnded(c.crawl); found || readErr != nil {
+					return readErr
+				}
+			}
+			return err
 		}}
 	f := cmd.Flags()
 	f.StringVarP(&dir, "out", "o", "", "the `FOLDER` of a crawl on this machine")
@@ -259,6 +273,11 @@ func (s *statusView) print(ctx context.Context, dir string) (running bool, err e
 	}
 	var b strings.Builder
 	text.Status(&b, x, dir)
+	if !v.Running() {
+		if err := printResults(&b, dir); err != nil {
+			return false, err
+		}
+	}
 	return v.Running(), s.draw(b.String(), s.width())
 }
 

@@ -135,8 +135,8 @@ func (p *uiPage) url() string {
 
 // runningIn returns the content for the crawl that runs in a folder.
 func runningIn(dir string) *webContent {
-	return &webContent{dirs: []string{dir}, Config: ui.Config{Crawls: []ui.Crawl{{Dir: dir,
-		Open: func(ctx context.Context) (*inspect.View, error) { return session.Dial(ctx, dir) }}}}}
+	return &webContent{dirs: []string{dir}, Config: ui.Config{Crawls: []ui.Crawl{withFiles(ui.Crawl{Dir: dir,
+		Open: func(ctx context.Context) (*inspect.View, error) { return session.Dial(ctx, dir) }})}}}
 }
 
 func (p *uiPage) serve(ctx context.Context, log *slog.Logger, shown *webContent) (err error) {
@@ -147,7 +147,7 @@ func (p *uiPage) serve(ctx context.Context, log *slog.Logger, shown *webContent)
 	defer end()
 	p.logURL(log, note, kept, shown)
 	s := ui.New(ui.Config{Crawls: shown.Crawls, Batches: shown.Batches, Experiments: shown.Experiments, Hosts: p.hosts,
-		Token: note.Token, Secure: p.flags.Cert != "", Log: log})
+		Token: note.Token, Secure: p.flags.Cert != "", Log: log, Starter: shown.Starter})
 	return s.Serve(ctx, p.listen, p.flags.Cert, p.flags.Key)
 }
 

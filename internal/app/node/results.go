@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 
 	"kumo/internal/base/stats"
@@ -79,3 +80,22 @@ func (c Control) Results(ctx context.Context, crawl string) (*stats.Report, int,
 	}
 	return sum, len(all), nil
 }
+
+// ReadResults reads the report of all nodes in a node's folder; nil if there is none.
+func ReadResults(disk vfs.FS, dir string) (*stats.Report, error) {
+	data, err := vfs.ReadFile(disk, filepath.Join(dir, resultsFile), maxResults)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil //nolint:nilnil // as it says
+	}
+	all := new(stats.Report)
+	if err == nil {
+		err = json.Unmarshal(data, all)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", filepath.Join(dir, resultsFile), err)
+	}
+	return all, nil
+}
+
+// maxResults is the maximum size of a report in bytes.
+const maxResults = 64 << 20

@@ -11,6 +11,7 @@ package export
 import (
 	"context"
 	"errors"
+	"io"
 
 	"kumo/internal/archive/export/captures"
 	"kumo/internal/archive/export/target"
@@ -88,6 +89,7 @@ type Config struct {
 	Progress func(Progress)
 	Texts    vfs.FS    // disk with text.jsonl, for an exporter that needs main texts; nil: not read
 	Where    Condition // nil: all pages
+	Stream   io.Writer // receives the contents of the files, of which Dir then has none; for formats with one file
 	Workers  int       // goroutines that prepare pages; default the number of processors
 }
 
@@ -163,6 +165,7 @@ func Run(ctx context.Context, cfg Config, make func(*target.Folder) (Exporter, e
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, to.Close()) }()
+		to.Stream = cfg.Stream
 	}
 	e, err := make(to)
 	if err != nil {

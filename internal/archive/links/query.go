@@ -16,7 +16,7 @@ type Query struct {
 }
 
 // queryMemory is the memory of a query for sorting, in bytes.
-const queryMemory = 64 << 20
+const queryMemory = 32 << 20
 
 // newQuery returns a query with a sorter in a folder of its own.
 func (f *Finder) newQuery(name string, combine extsort.Combine) *Query {

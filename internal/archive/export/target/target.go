@@ -52,6 +52,7 @@ type Folder struct {
 	open    [maxOpenFiles]bool
 	// WrapWriter wraps the writers of file contents. Tests use it to simulate failing disks.
 	WrapWriter func(io.Writer) io.Writer
+	Stream     io.Writer // receives the contents of the export's files, which stay empty here; nil: not set
 
 	// Written counts files that are new or changed, Unchanged those that existed with the same contents.
 	Written, Unchanged, Removed int64
@@ -387,6 +388,9 @@ func (f *Folder) Create(name string) (*File, error) {
 	}
 	f.open[slot] = true
 	var to io.Writer = w.file
+	if f.Stream != nil && !strings.HasPrefix(name, PrivateDir+"/") {
+		to = f.Stream
+	}
 	if f.WrapWriter != nil {
 		to = f.WrapWriter(to)
 	}

@@ -343,6 +343,8 @@ func (h *controls) form(r *http.Request) (*filled, error) {
 	return &filled{"act", &p}, nil
 }
 
+var errOldForm = &problem{http.StatusForbidden, "The form is too old", "go back, reload its page, and submit it again"}
+
 // submit asks for confirmation of a form, and performs its action once confirmed.
 func (h *controls) submit(w http.ResponseWriter, r *http.Request) {
 	c, a, err := h.find(r)
@@ -355,8 +357,7 @@ func (h *controls) submit(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !same(r.PostForm.Get("csrf"), h.keys.sign("act")) {
-		h.out.fail(w, r, &problem{http.StatusForbidden, "The form is too old",
-			"go back, reload its page, and submit it again"})
+		h.out.fail(w, r, errOldForm)
 		return
 	}
 	g := actionInput{strings.TrimSpace(r.PostForm.Get("value")), r.PostForm.Get("host")}
@@ -425,7 +426,10 @@ func actProblem(err error) *problem {
 // doneText describes the completed action in a URL.
 func doneText(r *http.Request) string {
 	a := actionNamed(r.FormValue("done"))
-	if a == nil {
+	switch {
+	case r.FormValue("done") == "schedule":
+		return "Done: the schedule is saved"
+	case a == nil:
 		return ""
 	}
 	if a.Name != "add" {

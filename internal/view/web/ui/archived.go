@@ -50,7 +50,7 @@ func sandbox(from string) string {
 
 // serve serves an archived page or a part of one. Its links lead into the archive.
 func (h *archivedPages) serve(w http.ResponseWriter, r *http.Request) {
-	c := h.crawls.byName[r.PathValue("crawl")]
+	c := h.crawls.named(r.PathValue("crawl"))
 	if c == nil || !same(r.PathValue("key"), h.key(c, r)) {
 		h.out.fail(w, r, &problem{http.StatusNotFound, "There is no such page", "start at the record of the page"})
 		return
@@ -115,6 +115,9 @@ func (h *archivedPages) write(w http.ResponseWriter, r *http.Request, c *crawl, 
 	kind := lookup.Type(resp)
 	body := resp.Body
 	switch {
+	case isFont(kind):
+		// Browsers load fonts only from servers that allow the page's origin. A sandboxed page has none, so any may.
+		w.Header().Set("Access-Control-Allow-Origin", "*")
 	case parse.CanRewrite(kind):
 		given, err := parse.New(parse.Config{}).Rewrite(nil, resp, kind, func(to weburl.URL, kind page.Kind) (string, bool) {
 			full := to.String()
@@ -130,7 +133,7 @@ func (h *archivedPages) write(w http.ResponseWriter, r *http.Request, c *crawl, 
 			return
 		}
 		body = given
-	case strings.HasPrefix(kind, "image/"), strings.HasPrefix(kind, "font/"), strings.HasPrefix(kind, "audio/"),
+	case strings.HasPrefix(kind, "image/"), strings.HasPrefix(kind, "audio/"),
 		strings.HasPrefix(kind, "video/"):
 	case lookup.IsText(kind):
 		kind = "text/plain; charset=utf-8"
@@ -145,6 +148,12 @@ func (h *archivedPages) write(w http.ResponseWriter, r *http.Request, c *crawl, 
 	}
 	w.Header().Set("Content-Type", kind)
 	_, _ = w.Write(body) // the client may have disconnected
+}
+
+// isFont reports whether a media type is that of a font: also the types of the time before font/woff.
+func isFont(kind string) bool {
+	return strings.HasPrefix(kind, "font/") || strings.HasPrefix(kind, "application/font-") ||
+		strings.HasPrefix(kind, "application/x-font-") || kind == "application/vnd.ms-fontobject"
 }
 
 // writeNotice writes a small page in place of an archived one.

@@ -65,7 +65,7 @@ func (g *guard) wrap(next http.Handler) http.Handler {
 			return
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-		if isEvents(r) {
+		if isStream(r) {
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -167,12 +167,15 @@ func (g *guard) isCalled(host string) bool {
 	return name == "localhost" || strings.HasSuffix(name, ".localhost") || slices.Contains(g.cfg.Hosts, name)
 }
 
-// isEvents reports whether a request is for a stream of events, which takes long.
-func isEvents(r *http.Request) bool {
-	one, _ := path.Match("/crawls/*/events", r.URL.Path) // the patterns are valid
-	all, _ := path.Match("/crawls/*/cluster/events", r.URL.Path)
-	return one || all
+// isStream reports whether a request is for a stream of events or a download, which take long.
+func isStream(r *http.Request) bool {
+	return slices.ContainsFunc(streams, func(pattern string) bool {
+		is, _ := path.Match(pattern, r.URL.Path) // the patterns are valid
+		return is
+	})
 }
+
+var streams = []string{"/crawls/*/events", "/crawls/*/cluster/events", "/crawls/*/download/*", "/crawls/*/audit/*/csv"}
 
 // embedded reports whether another site's page loads a resource by itself, such as an image: other sites may only link
 // here. Parts of archived pages, which have no origin, are also loaded in this way.

@@ -54,16 +54,16 @@ func newLister(done context.Context, crawls *crawlSet) *lister {
 func (h *lister) entries(ctx context.Context, patience time.Duration) []crawlEntry {
 	late := time.NewTimer(patience)
 	defer late.Stop()
-	age := time.Duration(0)
-	if n := len(h.crawls.all); n > shortList {
+	age, crawls := time.Duration(0), h.crawls.list()
+	if n := len(crawls); n > shortList {
 		age = max(overviewAge, time.Duration(n)*listShare)
 	}
-	looks := make([]<-chan struct{}, len(h.crawls.all))
-	for i, c := range h.crawls.all {
+	looks := make([]<-chan struct{}, len(crawls))
+	for i, c := range crawls {
 		looks[i] = h.refresh(c, age)
 	}
-	all, waits := make([]crawlEntry, len(h.crawls.all)), true
-	for i, c := range h.crawls.all {
+	all, waits := make([]crawlEntry, len(crawls)), true
+	for i, c := range crawls {
 		if looks[i] != nil && waits && (age == 0 || c.listed.last(c).Looking) {
 			select {
 			case <-looks[i]:
@@ -159,6 +159,14 @@ type crawlList struct {
 	Crawls []crawlEntry `json:"crawls"`
 }
 
+// StateText returns the state as the page shows it.
+func (e *crawlEntry) StateText() string {
+	if e.State == nil {
+		return ""
+	}
+	return stateText(*e.State, e.Ended)
+}
+
 type crawlEntry struct {
 	Name    string         `json:"name"`              // in URLs
 	Folder  string         `json:"folder"`            // "": only its cluster is shown
@@ -177,7 +185,7 @@ type crawlEntry struct {
 
 func (h *lister) getCrawls(r *http.Request) (any, error) {
 	patience := listWait
-	if len(h.crawls.all) <= shortList {
+	if len(h.crawls.list()) <= shortList {
 		patience = max(listPatience+listSlack, listWait)
 	}
 	return crawlList{h.entries(r.Context(), patience)}, nil

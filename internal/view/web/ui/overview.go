@@ -39,6 +39,9 @@ const (
 	levelInfo    = "info"
 )
 
+// ruleTrap is the rule of URLs that are excluded as traps.
+const ruleTrap = "trap"
+
 // A sample is a measurement for computing rates.
 type sample struct {
 	time                 time.Time
@@ -93,6 +96,20 @@ func (s *statusCache) invalidate() {
 	defer s.mu.Unlock()
 	s.last = nil
 }
+
+// stateDone is the page's name of the state of a crawl that has ended because no URL is pending.
+const stateDone = "done"
+
+// stateText returns a crawl's state as the page shows it: a crawl whose last run was complete is done.
+func stateText(state inspect.State, ended string) string {
+	if state == inspect.Stopped && ended == stateDone {
+		return stateDone
+	}
+	return string(state)
+}
+
+// StateText returns the state as the page shows it.
+func (o *Overview) StateText() string { return stateText(o.State, o.Ended) }
 
 func (o *Overview) runs() bool { return o.State == inspect.Running || o.State == inspect.Paused }
 
@@ -158,6 +175,11 @@ func notices(o *Overview) (all []Word) {
 		say(levelWarning, "The next run retries them.", "%d hosts were abandoned, with %s pending", o.HostsAbandoned,
 			stats.Count(o.Abandoned, "URLs"))
 	}
+	if n := o.Skipped[ruleTrap]; n > 0 {
+		say(levelInfo, "kumo traps, with the crawl's folder, lists their patterns and releases them.",
+			"%s excluded as traps: their patterns yield nothing new", stats.Count(n, "URLs")+" "+stats.Either(n, "was",
+				"were"))
+	}
 	if o.OutOfSockets > 0 {
 		say(levelWarning, "Raise ulimit -n, or lower --concurrency.",
 			"This machine had no file descriptor, port or buffer for %d connections", o.OutOfSockets)
@@ -166,9 +188,8 @@ func notices(o *Overview) (all []Word) {
 	case o.Forecast != "" && o.runs() && o.StalledBy == "":
 		say(levelInfo, "", "Ends: %s", o.Forecast)
 	case o.State == inspect.Stopped && o.Waiting > 0:
-		say(levelInfo, "The same kumo crawl command resumes it.", "%s when it ended", stats.Count(o.Waiting,
-			"URLs")+" "+
-			stats.Either(o.Waiting, "waits", "wait"))
+		say(levelInfo, "The same kumo crawl command resumes it.", "%s in the queue when it ended",
+			stats.Count(o.Waiting, "URLs")+" "+stats.Either(o.Waiting, "was", "were"))
 	}
 	if all == nil {
 		all = []Word{}
@@ -201,7 +222,7 @@ func span(seconds float64) string { return stats.Span(time.Duration(seconds * fl
 func liveValues(o *Overview) map[string]string {
 	n := func(v int) string { return forecast.Grouped(int64(v)) }
 	return map[string]string{
-		"state": string(o.State), "pages": forecast.Grouped(o.Pages), "rate": rate(o.PagesNow), "bytes": stats.Bytes(o.Bytes),
+		"state": o.StateText(), "pages": forecast.Grouped(o.Pages), "rate": rate(o.PagesNow), "bytes": stats.Bytes(o.Bytes),
 		"bytes-rate": stats.Bytes(int64(o.BytesNow)) + "/s", "failed": forecast.Grouped(o.Failed),
 		"failed-rate": rate(o.ErrorsNow),
 		"waiting":     n(o.Waiting), "growth": growth(o.Growth), "known": n(o.Known), "hosts": n(o.Hosts),

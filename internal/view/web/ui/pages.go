@@ -52,6 +52,7 @@ type crawlPages struct {
 	crawls  *crawlSet
 	archive *archivedPages
 	streams *eventStreams
+	starter Starter // may be nil
 	out     *responder
 }
 
@@ -73,7 +74,8 @@ func (h *crawlPages) views() map[string]view {
 // templates are parsed for the first page: most runs of kumo show none.
 var templates = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
-		"show": show, "lines": showLines, "plain": plain, "typed": typed, "cut": cut, "grouped": func(n any) string {
+		"show": show, "name": showName,
+		"lines": showLines, "plain": plain, "typed": typed, "cut": cut, "grouped": func(n any) string {
 			return forecast.Grouped(toInt(n))
 		},
 		"bytes": func(n any) string { return stats.Bytes(toInt(n)) }, "span": stats.Span, "seconds": span, "time": clock,
@@ -155,13 +157,16 @@ type top struct {
 	Batch      string // name of the batch crawls in URLs; "": not a page of one
 	Experiment string // same
 	HasCluster bool   // all nodes of its cluster are shown, too
-	Again      bool   // data is temporarily missing: reload the page after a while
+	HasAudit   bool
+	Starts     bool // users may start crawls
+	Again      bool // data is temporarily missing: reload the page after a while
 }
 
 func (out *responder) top(c *crawl, title, tab string) top {
-	t := top{Title: title, Tab: tab, Many: out.many}
+	t := top{Title: title, Tab: tab, Many: out.many, Starts: out.starts}
 	if c != nil {
 		t.Crawl, t.Folder, t.HasCluster = c.name, c.dir, c.cluster != nil
+		t.HasAudit = c.audit != nil
 	}
 	return t
 }
@@ -190,12 +195,12 @@ type frontPages struct {
 
 // front redirects to the only crawl, or to the list.
 func (h *frontPages) front(w http.ResponseWriter, r *http.Request) {
-	to := "/crawls"
+	to, crawls := "/crawls", h.crawls.list()
 	switch {
-	case len(h.crawls.all)+len(h.batches.all)+h.experiments > 1:
-	case len(h.crawls.all) == 1:
-		to += "/" + url.PathEscape(h.crawls.all[0].name)
-		if h.crawls.all[0].cluster != nil {
+	case len(crawls)+len(h.batches.all)+h.experiments > 1 || h.out.starts:
+	case len(crawls) == 1:
+		to += "/" + url.PathEscape(crawls[0].name)
+		if crawls[0].cluster != nil {
 			to += "/cluster"
 		}
 	case len(h.batches.all) == 1:
@@ -289,7 +294,7 @@ func (h *crawlPages) overviewPage(c *crawl, r *http.Request) (*filled, error) {
 			All                             bool
 			Done                            string
 			ByStatus, ByType, ByError, Left []count
-			Delays                          string
+			Delays, Schedule                string
 			Runs, Paused                    bool
 		}{
 			h.out.top(c, "Overview", "overview"),
@@ -303,6 +308,7 @@ func (h *crawlPages) overviewPage(c *crawl, r *http.Request) (*filled, error) {
 			counts(o.Errors, func(string) string { return "bad" }, nil),
 			counts(o.Skipped, nil, func(k string) string { return excluded + url.QueryEscape(k) }),
 			c.waitsFor(r, o),
+			h.scheduleText(c, o.State),
 			o.runs(),
 			o.State == inspect.Paused,
 		},
@@ -366,6 +372,10 @@ func (h *crawlPages) hostsPage(c *crawl, r *http.Request) (*filled, error) {
 	if err != nil {
 		return nil, err
 	}
+	o, err := c.status.overview(r.Context())
+	if err != nil {
+		return nil, err
+	}
 	head := h.out.top(c, "Hosts", "hosts")
 	head.Again = p.Partial
 	return &filled{"hosts", struct {
@@ -373,8 +383,9 @@ func (h *crawlPages) hostsPage(c *crawl, r *http.Request) (*filled, error) {
 		hostPage
 		Prefix string
 		Ranked bool
+		Runs   bool
 		Now    time.Time
-	}{head, p, prefix, ranked, time.Now()}}, nil
+	}{head, p, prefix, ranked, o.runs(), time.Now()}}, nil
 }
 
 func (h *crawlPages) hostPage(c *crawl, r *http.Request) (*filled, error) {
@@ -406,6 +417,7 @@ func (h *crawlPages) urlsPage(c *crawl, r *http.Request) (*filled, error) {
 		X      *inspect.Explanation
 		List   *urlPage
 		Prefix string
+		Runs   bool
 		Now    time.Time
 	}{top: h.out.top(c, "URLs", "urls"), URL: asked, Prefix: strings.TrimSpace(r.FormValue("prefix")), Now: time.Now()}
 	var err error
@@ -417,6 +429,11 @@ func (h *crawlPages) urlsPage(c *crawl, r *http.Request) (*filled, error) {
 			p.Fate = "It is not in memory, and not all files have been read."
 		}
 		p.Again = p.X.Reading
+		o, err := c.status.overview(r.Context())
+		if err != nil {
+			return nil, err
+		}
+		p.Runs = o.runs()
 	} else {
 		list, err := c.urlsFrom(r.Context(), p.Prefix, r.FormValue("after"), 100)
 		if err != nil {
@@ -457,7 +474,18 @@ func (h *crawlPages) recordsPage(c *crawl, r *http.Request) (*filled, error) {
 		More    string
 		First   bool
 		Search  search
+		// a filter is set that a narrow screen shows only on request
+		Filtered bool
+		Exports  bool
 	}{top: h.out.top(c, "Pages", "pages"), Filter: filterOf(r), First: r.FormValue("cursor") == ""}
+	p.Filtered = p.Filter.Status+p.Filter.Type+p.Filter.Lang+p.Filter.Day != ""
+	if c.export != nil {
+		o, err := c.status.overview(r.Context())
+		if err != nil {
+			return nil, err
+		}
+		p.Exports = !o.runs()
+	}
 	var next *int64
 	if err := p.Search.run(c, r); err != nil {
 		return nil, err

@@ -60,6 +60,8 @@ type responder struct {
 	log  *slog.Logger
 	json bool // errors are JSON for every path: Config.Only is served
 	many bool // there are several crawls
+	// users may start crawls
+	starts bool
 }
 
 // fail writes an error: as JSON for programs, as a page for users.

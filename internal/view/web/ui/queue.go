@@ -187,7 +187,7 @@ func queuesOf(crawls *crawlSet, batches *batchSet, experiments *queue) func(path
 }
 
 func (set *crawlSet) queue(name string) *queue {
-	if c := set.byName[name]; c != nil {
+	if c := set.named(name); c != nil {
 		return c.queue
 	}
 	return nil

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"iter"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"kumo/internal/app/inspect"
 	"kumo/internal/app/lookup"
@@ -234,15 +236,35 @@ func collectUpTo[T any](n int, values iter.Seq2[T, error]) (some []T, partial, m
 	return some[:min(n, len(some))], partial, len(some) > n, nil
 }
 
-// A crawlSet contains the crawls, by name and in order. It does not change; each crawl guards its own state.
+// A crawlSet contains the crawls, by name and in order. Crawls can be added; each guards its own state.
 type crawlSet struct {
+	done  context.Context
+	views *idleList
+
+	mu     sync.RWMutex // guards the fields below
 	all    []*crawl
 	byName map[string]*crawl
+	// there may be several
+	several bool
+}
+
+// list returns the crawls in order.
+func (set *crawlSet) list() []*crawl {
+	set.mu.RLock()
+	defer set.mu.RUnlock()
+	return set.all[:len(set.all):len(set.all)]
+}
+
+// named returns the crawl with a name; nil if there is none.
+func (set *crawlSet) named(name string) *crawl {
+	set.mu.RLock()
+	defer set.mu.RUnlock()
+	return set.byName[name]
 }
 
 // find returns the crawl in a path.
 func (set *crawlSet) find(r *http.Request) (*crawl, error) {
-	if c := set.byName[r.PathValue("crawl")]; c != nil {
+	if c := set.named(r.PathValue("crawl")); c != nil {
 		if c.dir == "" && !strings.Contains(r.Pattern, "/cluster") && !strings.Contains(r.Pattern, "/act") {
 			return nil, &problem{http.StatusNotFound, "This page shows only the cluster",
 				"the nodes' own pages have their hosts, URLs and pages: kumo node --ui serves them"}

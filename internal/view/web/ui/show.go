@@ -32,6 +32,13 @@ func typed(s string) string {
 	return b.String()
 }
 
+// showName is like show for a name in a narrow column, such as a media type: lines may break at its separators only.
+func showName(s string) template.HTML {
+	return template.HTML(separators.Replace(string(show(s)))) //nolint:gosec // all of it was escaped
+}
+
+var separators = strings.NewReplacer("</", "</", "/", "/<wbr>", ".", ".<wbr>", "-", "-<wbr>")
+
 // showLines is like show for a text of several lines.
 func showLines(s string) template.HTML { return shown(s, true) }
 

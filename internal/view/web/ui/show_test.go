@@ -54,7 +54,7 @@ func TestWords(t *testing.T) {
 		"look: 50 % of all requested URLs got no answer, mostly for one reason: dns":          {Status: inspect.Status{State: inspect.Running, Report: stats.Report{Pages: 30, Failed: 30, Errors: map[string]int64{"tls": 3, "dns": 27}}}},
 		"look: 50 % of answers ask the crawl to slow down (429, 503)":                         {Status: inspect.Status{State: inspect.Running, Report: stats.Report{Pages: 80, Statuses: map[int]int64{429: 30, 503: 10, 200: 40}}}},
 		"info: Ends: about 9 h":                                                               {Status: inspect.Status{State: inspect.Running, Forecast: "about 9 h"}},
-		"info: 7 URLs wait when it ended":                                                     {Status: inspect.Status{State: inspect.Stopped, Report: stats.Report{Waiting: 7}}},
+		"info: 7 URLs were in the queue when it ended":                                        {Status: inspect.Status{State: inspect.Stopped, Report: stats.Report{Waiting: 7}}},
 		"look: The last run was killed, or could not write its report for lack of disk space": {Status: inspect.Status{State: inspect.BrokenOff}},
 		"look: This machine had no file descriptor, port or buffer for 4 connections":         {Status: inspect.Status{State: inspect.Running, Report: stats.Report{OutOfSockets: 4}}},
 		"look: 3 hosts were abandoned, with 9 URLs pending":                                   {Status: inspect.Status{State: inspect.Running, Report: stats.Report{HostsAbandoned: 3, HostsAnswered: 1, Abandoned: 9}}},

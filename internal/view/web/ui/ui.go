@@ -40,6 +40,8 @@ type Crawl struct {
 	Cluster  inspect.ClusterSource
 	Name     string
 	Location string // whose page it is, for the crawl's record of actions
+	Audit    AuditFunc
+	Export   ExportFunc // both may be nil
 }
 
 // A Config defines the data to show, and who may see it.
@@ -53,12 +55,15 @@ type Config struct {
 	Log         *slog.Logger
 	// Only, unless nil, is served instead of the pages and the REST API, with the same access checks.
 	Only http.Handler
+	// Starter starts crawls for users of the page; nil: they cannot start any.
+	Starter Starter
 }
 
 // A Server serves crawls. New creates its parts; Close ends them. Each part holds only the others that it uses.
 type Server struct {
 	crawls  *crawlSet
 	handler http.Handler // all parts, behind the guard
+	audits  *audits
 	keys    *signer
 	end     context.CancelFunc
 	log     *slog.Logger
@@ -73,37 +78,46 @@ const (
 // New creates a server. The caller closes it.
 func New(cfg Config) *Server {
 	done, end := context.WithCancel(context.Background())
-	several := len(cfg.Crawls)+len(cfg.Batches)+len(cfg.Experiments) > 1
+	several := len(cfg.Crawls)+len(cfg.Batches)+len(cfg.Experiments) > 1 || cfg.Starter != nil
 	crawls, batches := newCrawlSet(done, cfg.Crawls, several), newBatchSet(done, cfg.Batches, several)
-	out := &responder{log: cfg.Log, json: cfg.Only != nil, many: len(cfg.Crawls) > 1}
+	out := &responder{log: cfg.Log, json: cfg.Only != nil, many: len(cfg.Crawls) > 1, starts: cfg.Starter != nil}
 	results := &experiments{cfg.Experiments,
 		newQueue("A folder of experiments", "folders of experiments", several), out}
-	keys, handler := &signer{[]byte(rand.Text())}, cfg.Only
+	keys, handler, audits := &signer{[]byte(rand.Text())}, cfg.Only, newAudits(done)
 	if handler == nil {
-		handler = routes(done, &cfg, crawls, batches, results, keys, out)
+		handler = routes(done, &cfg, crawls, batches, results, audits, keys, out)
 	}
 	guard := &guard{cfg: &cfg, queueOf: queuesOf(crawls, batches, results.queue), out: out,
 		requests: make(chan struct{}, maxRequests), answering: make(chan struct{}, maxAnswering)}
-	return &Server{crawls: crawls, handler: guard.wrap(handler), keys: keys, end: end,
+	return &Server{crawls: crawls, handler: guard.wrap(handler), audits: audits, keys: keys, end: end,
 		log: cfg.Log}
 }
 
 func newCrawlSet(done context.Context, all []Crawl, several bool) *crawlSet {
-	set, views := &crawlSet{byName: map[string]*crawl{}}, &idleList{}
+	set := &crawlSet{done: done, views: &idleList{}, byName: map[string]*crawl{}, several: several}
 	for _, c := range all {
-		name := freeName(cmp.Or(c.Dir, c.Name), func(name string) bool { return set.byName[name] != nil })
-		view := &sharedView{open: c.Open, wanted: c.FolderWanted, done: done, idleList: views,
-			opening: make(chan struct{}, 1)}
-		q := newQueue("The crawl "+name, "its folder "+c.Dir, several)
-		x := &crawl{name: name, dir: c.Dir, archive: lookup.New(vfs.OS, c.Dir), queue: q, view: view,
-			status: &statusCache{name: name, view: view}, hosts: &hostRanking{view: view, queue: q, done: done}}
-		x.hub.interval, x.hub.done, x.hub.poll = hubInterval, done, x.event
-		if c.Cluster != nil {
-			x.cluster = newCluster(done, c)
-		}
-		set.all, set.byName[x.name] = append(set.all, x), x
+		set.add(c)
 	}
 	return set
+}
+
+// add adds a crawl.
+func (set *crawlSet) add(c Crawl) *crawl {
+	set.mu.Lock()
+	defer set.mu.Unlock()
+	name := freeName(cmp.Or(c.Dir, c.Name), func(name string) bool { return set.byName[name] != nil })
+	view := &sharedView{open: c.Open, wanted: c.FolderWanted, done: set.done, idleList: set.views,
+		opening: make(chan struct{}, 1)}
+	q := newQueue("The crawl "+name, "its folder "+c.Dir, set.several)
+	x := &crawl{name: name, dir: c.Dir, archive: lookup.New(vfs.OS, c.Dir), queue: q, view: view,
+		status: &statusCache{name: name, view: view}, hosts: &hostRanking{view: view, queue: q, done: set.done},
+		audit: c.Audit, export: c.Export}
+	x.hub.interval, x.hub.done, x.hub.poll = hubInterval, set.done, x.event
+	if c.Cluster != nil {
+		x.cluster = newCluster(set.done, c)
+	}
+	set.all, set.byName[x.name] = append(set.all, x), x
+	return x
 }
 
 var unsafeInName = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
@@ -126,7 +140,7 @@ func freeName(dir string, taken func(string) bool) string {
 
 // Names returns the crawls' names in URLs, in order.
 func (s *Server) Names() (all []string) {
-	for _, c := range s.crawls.all {
+	for _, c := range s.crawls.list() {
 		all = append(all, c.name)
 	}
 	return all
@@ -142,7 +156,8 @@ func (s *Server) Close() {
 	go func() {
 		defer close(closed)
 		var wait sync.WaitGroup
-		for _, c := range s.crawls.all {
+		wait.Go(s.audits.close)
+		for _, c := range s.crawls.list() {
 			wait.Go(c.view.close)
 			if c.cluster != nil {
 				wait.Go(c.cluster.close)
@@ -171,12 +186,12 @@ var files embed.FS
 
 // routes creates the parts of a site and routes requests to them.
 func routes(done context.Context, cfg *Config, crawls *crawlSet, batches *batchSet, results *experiments,
-	keys *signer, out *responder) http.Handler {
+	audits *audits, keys *signer, out *responder) http.Handler {
 	streams := &eventStreams{done, newSlots(maxListeners, maxListeners)}
 	list := newLister(done, crawls)
 	archive := &archivedPages{crawls, keys, out, cfg.Secure, cfg.Log}
 	front := &frontPages{crawls, batches, len(cfg.Experiments), list, out}
-	pages := &crawlPages{crawls, archive, streams, out}
+	pages := &crawlPages{crawls, archive, streams, cfg.Starter, out}
 	days, control := &batchPages{batches, out}, &controls{crawls, keys, out, cfg.Log}
 	rest := &api{endpointsOf(list, crawls, batches, results), control, out}
 
@@ -188,13 +203,24 @@ func routes(done context.Context, cfg *Config, crawls *crawlSet, batches *batchS
 	mux.Handle("GET /static/", http.StripPrefix("/static/", cached(http.FileServerFS(static))))
 	rest.route(mux)
 	none := func(*http.Request) top { return out.top(nil, "", "") }
-	ofCrawl := func(r *http.Request) top { return out.top(crawls.byName[r.PathValue("crawl")], "", "") }
+	ofCrawl := func(r *http.Request) top { return out.top(crawls.named(r.PathValue("crawl")), "", "") }
 	mux.HandleFunc("GET /{$}", front.front)
 	out.route(mux, map[string]view{"/crawls": front.listPage}, none)
 	out.route(mux, pages.views(), ofCrawl)
 	out.route(mux, days.views(), days.head)
 	out.route(mux, results.views(), none)
 	out.route(mux, map[string]view{"/crawls/{crawl}/act/{do}": control.form}, ofCrawl)
+	tables := &auditPages{crawls, audits, keys, out}
+	out.route(mux, tables.views(), ofCrawl)
+	mux.HandleFunc("POST /crawls/{crawl}/audit", tables.submit)
+	mux.HandleFunc("GET /crawls/{crawl}/audit/{table}/csv", tables.download)
+	begin := &starts{crawls, cfg.Starter, keys, out, cfg.Log}
+	out.route(mux, begin.views(), ofCrawl)
+	mux.HandleFunc("POST /start", begin.submitNew)
+	mux.HandleFunc("POST /crawls/{crawl}/start", begin.submitResume)
+	mux.HandleFunc("POST /crawls/{crawl}/recurring", begin.submitSchedule)
+	exported := &downloads{crawls, make(chan struct{}, maxDownloads), out}
+	mux.HandleFunc("GET /crawls/{crawl}/download/{format}", exported.serve)
 	mux.HandleFunc("GET /experiments/{experiment}/files/{file}", results.file)
 	mux.HandleFunc("POST /crawls/{crawl}/act/{do}", control.submit)
 	mux.HandleFunc("GET /archived/{key}/{crawl}", archive.serve)
@@ -231,4 +257,6 @@ type crawl struct {
 	status    *statusCache
 	hosts     *hostRanking
 	listed    listItem
+	audit     AuditFunc  // may be nil
+	export    ExportFunc // may be nil
 }

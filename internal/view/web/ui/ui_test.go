@@ -635,12 +635,13 @@ func TestWhoIsAnswered(t *testing.T) {
 	}
 }
 
-// Only event streams may take unlimited time.
+// Only event streams and downloads may take unlimited time.
 func TestWhatIsBounded(t *testing.T) {
 	for path, want := range map[string]bool{"/crawls/x/events": true, "/crawls/events": false,
 		"/crawls/x/hosts/events": false, "/events": false,
-		"/api/v1/crawls/events": false, "/crawls/x/events/": false} {
-		if is := isEvents(httptest.NewRequest(http.MethodGet, path, nil)); is != want {
+		"/api/v1/crawls/events": false, "/crawls/x/events/": false,
+		"/crawls/x/download/wacz": true, "/crawls/x/audit/broken/csv": true, "/crawls/x/audit/broken": false} {
+		if is := isStream(httptest.NewRequest(http.MethodGet, path, nil)); is != want {
 			t.Errorf("%s: %v", path, is)
 		}
 	}
