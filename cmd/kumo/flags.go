@@ -127,6 +127,8 @@ func (o *options) check() error {
 		return usagef("--max-backoff must be greater than zero")
 	case o.Browser.Pages < 0 || o.Browser.Timeout <= 0:
 		return usagef("--render-pages cannot be negative, and --render-timeout must be greater than zero")
+	case j.Crawl.RenderVirtualTime < 0:
+		return usagef("--render-virtual-time cannot be negative")
 	case (len(j.Crawl.Shots) > 0 || j.Crawl.PrintPDF) && !o.renders():
 		return usagef("--%s and --pdf show rendered pages: add --%s auto or always", setting.ScreenshotKey, setting.RenderKey)
 	case (len(j.Crawl.Shots) > 0 || j.Crawl.PrintPDF) && !slices.Contains(j.Formats, job.WARC):

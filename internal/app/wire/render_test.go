@@ -37,7 +37,7 @@ func (b *fakeBrowser) Close() error {
 
 func (b *fakeBrowser) Render(ctx context.Context, j render.Job) (*render.Result, error) {
 	b.mu.Lock()
-	b.pages = append(b.pages, j.URL)
+	b.pages = append(b.pages, strings.TrimSuffix(j.URL+" "+string(j.Wait), " "))
 	b.mu.Unlock()
 	if b.crash != nil {
 		if err := b.crash(j.URL); err != nil {
@@ -254,6 +254,7 @@ func TestRenderModes(t *testing.T) {
 		{policy.RenderNever, "", nil},
 		{policy.RenderAlways, "{match: a.test, render: never}", nil},
 		{policy.RenderNever, "{match: a.test, render: always}", []string{"/", "/app"}},
+		{policy.RenderAuto, "{match: a.test, render-wait: '#root > p'}", []string{"/app #root > p"}},
 		{policy.RenderNever, "{match: b.test, render: always}", nil},
 	} {
 		b := &fakeBrowser{}

@@ -80,5 +80,9 @@ func (r *Result) Shot(kind page.ShotKind) []byte {
 type Job struct {
 	URL    string
 	Answer Answerer
+	Wait   Wait            // default: WaitIdle
+	// VirtualTime is how long the page's timers run on after it is complete. This takes no real time but that of the
+	// page's scripts and requests. 0: not at all.
+	VirtualTime time.Duration
 	Shots  []page.ShotKind // pictures to take. One that fails does not fail the page
 }

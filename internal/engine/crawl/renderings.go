@@ -47,6 +47,8 @@ const (
 type renderings struct {
 	renderer  Renderer
 	mode      policy.RenderMode
+	wait      render.Wait
+	virtual   time.Duration
 	shots     []page.ShotKind
 	overrides *policy.Overrides
 	resources *resources
@@ -72,7 +74,8 @@ func newRenderings(r Renderer, cfg *Config, res *resources, l Listener) *renderi
 	if cfg.PrintPDF {
 		shots = append(shots, page.ShotPDF)
 	}
-	return &renderings{renderer: r, mode: cfg.Render, shots: shots, overrides: cfg.Overrides, resources: res, listener: l,
+	return &renderings{renderer: r, mode: cfg.Render, wait: cfg.RenderWait, virtual: cfg.RenderVirtualTime,
+		shots: shots, overrides: cfg.Overrides, resources: res, listener: l,
 		hosts: bounded.NewRecent[string, renderGain](maxRenderHosts)}
 }
 
@@ -81,6 +84,13 @@ func (r *renderings) modeOf(host string) policy.RenderMode {
 		return *own
 	}
 	return r.mode
+}
+
+func (r *renderings) waitOf(host string) render.Wait {
+	if own := r.overrides.ForHost(host).RenderWait; own != nil {
+		return *own
+	}
+	return r.wait
 }
 
 func (r *renderings) gainOf(host string) renderGain {
@@ -191,7 +201,8 @@ func (r *renderings) render(ctx context.Context, it *item.Item, u weburl.URL, do
 	r.active.Add(1)
 	defer r.active.Add(-1)
 	p := &renderedPage{resources: r.resources, item: it, url: u, document: doc}
-	result, err := r.renderer.Render(ctx, render.Job{URL: it.URL, Answer: p.answer, Shots: r.shots})
+	result, err := r.renderer.Render(ctx, render.Job{URL: it.URL, Answer: p.answer, Wait: r.waitOf(u.Host()),
+		VirtualTime: r.virtual, Shots: r.shots})
 	if ctx.Err() != nil {
 		return nil, "", errNoSlot
 	}

@@ -86,6 +86,13 @@ func (w *web) wasAsked(request string) bool {
 	return slices.Contains(w.asked, request)
 }
 
+func isComplete(t *testing.T, _ *web, r *render.Result) {
+	t.Helper()
+	if !r.Complete {
+		t.Error("it is not complete")
+	}
+}
+
 func TestRender(t *testing.T) {
 	b := newBrowser(t, nil)
 	const list = `<script>fetch('/api.json').then(r => r.json()).then(all => { for (const n of all) {
@@ -95,7 +102,10 @@ func TestRender(t *testing.T) {
 		files map[string]string // "/" is the page
 		want  string            // in the document
 		lacks string
-		check func(t *testing.T, w *web, r *render.Result)
+		wait  render.Wait
+
+		virtual time.Duration
+		check   func(t *testing.T, w *web, r *render.Result)
 	}{
 		{name: "client-side app", files: map[string]string{"/": `<!doctype html><html lang="en"><title>App</title><div id=root></div>` + list,
 			"/api.json": `["/a","/b"]`}, want: `<a href="/a">/a</a><a href="/b">/b</a>`,
@@ -169,6 +179,16 @@ func TestRender(t *testing.T) {
 				t.Error("it is said to be complete")
 			}
 		}},
+		{name: "wait for load", wait: render.WaitLoad, files: map[string]string{"/": `<p id=p>first<script>
+			onload = () => fetch('/events')</script>`, "/events": "never"}, want: "first", check: isComplete},
+		{name: "wait for a selector", wait: "#late:not(.soon)", files: map[string]string{"/": `<p>x<script>setTimeout(() => {
+			document.body.innerHTML = '<p id=late class=soon>soon'; setTimeout(() => late.className = 'now', 900) }, 900)</script>`},
+			want: `class="now"`, check: isComplete},
+		{name: "wait for a selector while requests go on", wait: "p", files: map[string]string{
+			"/": `<p>x<script>fetch('/events')</script><img src=/events>`, "/events": "never"}, want: "x", check: isComplete},
+		{name: "virtual time", virtual: time.Hour, files: map[string]string{"/": `<p id=p>x<script>setTimeout(async () => {
+			p.textContent = await (await fetch('/n.json')).text(); setTimeout(() => p.textContent += ' later', 3e5) }, 1e6)</script>`,
+			"/n.json": "7"}, want: "7 later", check: isComplete},
 		{name: "empty answers", files: map[string]string{"/": `<script src=/e.js></script><p>rest`, "/e.js": ""}, want: "rest"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -180,7 +200,8 @@ func TestRender(t *testing.T) {
 				w.files[path] = text
 			}
 			b.cfg.Settle = 3 * time.Second
-			r, err := b.Render(t.Context(), render.Job{URL: "http://x.test/", Answer: w.answer})
+			r, err := b.Render(t.Context(), render.Job{URL: "http://x.test/", Answer: w.answer, Wait: c.wait,
+				VirtualTime: c.virtual})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -267,14 +288,29 @@ func TestScreenshot(t *testing.T) {
 func TestLimits(t *testing.T) {
 	b := newBrowser(t, func(c *Config) { c.Timeout, c.MaxHTML, c.MaxRequests = 3*time.Second, 10_000, 20 })
 	w := &web{files: map[string]string{"x.test/slow": `<p>text<img src=/never>`, "x.test/never": "never",
-		"x.test/long":  `<script>for (let i = 0; i < 1e4; i++) document.write('<p>long</p>')</script>`,
-		"x.test/many":  `<script>for (let i = 0; i < 100; i++) fetch('/n?' + i)</script>`,
-		"x.test/loops": `<p>text<script>onload = () => { for (;;); }</script>`}}
+		"x.test/fetches": `<p>text<script>onload = () => fetch('/never')</script>`,
+		"x.test/long":    `<script>for (let i = 0; i < 1e4; i++) document.write('<p>long</p>')</script>`,
+		"x.test/many":    `<script>for (let i = 0; i < 100; i++) fetch('/n?' + i)</script>`,
+		"x.test/loops":   `<p>text<script>onload = () => { for (;;); }</script>`}}
+	job := func(path string, wait render.Wait) render.Job {
+		return render.Job{URL: "http://x.test" + path, Answer: w.answer, Wait: wait}
+	}
 	render := func(path string) (*render.Result, error) {
 		return b.Render(t.Context(), render.Job{URL: "http://x.test" + path, Answer: w.answer})
 	}
 	if r, err := render("/slow"); err != nil || r.Complete || !bytes.Contains(r.HTML, []byte("text")) {
 		t.Errorf("slow: %+v, %v", r, err)
+	}
+	if r, err := b.Render(t.Context(), job("/slow", "#none")); err != nil || r.Complete {
+		t.Errorf("a selector that never matches: %+v, %v", r, err)
+	}
+	endless := job("/fetches", "load")
+	endless.VirtualTime = time.Minute
+	if r, err := b.Render(t.Context(), endless); err != nil || r.Complete {
+		t.Errorf("virtual time stands still while a request is not answered: %+v, %v", r, err)
+	}
+	if _, err := b.Render(t.Context(), job("/slow", "p:contains(x)")); err == nil || !strings.Contains(err.Error(), "selector") {
+		t.Errorf("a selector that the browser does not know: %v", err)
 	}
 	if r, err := render("/long"); err != nil || !r.Cut || len(r.HTML) != 10_000 {
 		t.Errorf("long: %d bytes, %v", len(r.HTML), err)
