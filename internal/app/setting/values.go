@@ -269,6 +269,18 @@ func (r renderWait) Set(text string) error {
 	return err
 }
 
+func actions(p *[]render.Action) Value {
+	return &set{kind: "stringSlice", names: func() (names []string) {
+		for _, a := range *p {
+			names = append(names, string(a))
+		}
+		return names
+	}, replace: func(names []string) (err error) {
+		*p, err = render.ParseActions(names)
+		return err
+	}}
+}
+
 // shotNames are the pictures of --screenshot.
 var shotNames = []struct {
 	name string

@@ -363,3 +363,46 @@ func children(t *testing.T) []string {
 		return line == "" || strings.Contains(line, "pgrep")
 	})
 }
+
+// TestActions: links of virtual lists, behind buttons and from the user's script are found; consent layers and forms are
+// left alone, and a page without end is bounded.
+func TestActions(t *testing.T) {
+	b := newBrowser(t, nil)
+	w := &web{files: map[string]string{
+		"x.test/list": `<div id=l style="height:9000px;position:relative"></div><script>
+			const show = () => { const n = Math.floor(scrollY / 300); l.innerHTML = '';
+				for (let i = n; i < n + 4; i++) l.innerHTML += '<a href=/item/' + i + '>i</a>' }
+			addEventListener('scroll', show); show()</script>`,
+		"x.test/more": `<div id=cookie-layer><button onclick="document.body.innerHTML = 'consented'">Show more</button></div>
+			<form action=/sent><button>Load more</button></form><a href=/other role=button>Load more</a>
+			<details><summary>s</summary><p>d</details><ul id=l></ul><button id=m>Load more results</button><script>
+			let n = 0; m.onclick = () => { l.innerHTML += '<li><a href=/more/' + ++n + '>m</a>'; if (n == 5) m.remove() }</script>`,
+		"x.test/endless": `<div id=l></div><script>const add = () => { l.style.height = l.clientHeight + 3000 + 'px' };
+			add(); addEventListener('scroll', add)</script>`,
+	}}
+	do := func(path, script string) *render.Result {
+		r, err := b.Render(t.Context(), render.Job{URL: "http://x.test" + path, Answer: w.answer, Actions: render.Actions,
+			Script: script})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	r := do("/list", "await new Promise(r => setTimeout(r, 10)); return ['/script']")
+	for _, want := range []string{"/item/0", "/item/5", "/item/9", "/script"} {
+		if !slices.Contains(r.Links, "http://x.test"+want) {
+			t.Errorf("%s is not among the links %v (%v)", want, r.Links, r.ActionErr)
+		}
+	}
+	r = do("/more", "")
+	if !bytes.Contains(r.HTML, []byte("/more/5")) || !bytes.Contains(r.HTML, []byte(`<details open="">`)) || r.ActionErr != nil ||
+		r.URL != "http://x.test/more" || bytes.Contains(r.HTML, []byte("<body>consented")) {
+		t.Errorf("%s, %v: %s", r.URL, r.ActionErr, r.HTML)
+	}
+	if r = do("/endless", "throw new Error('oops')"); r.ActionErr == nil || !strings.Contains(r.ActionErr.Error(), "oops") {
+		t.Errorf("a script that fails: %v", r.ActionErr)
+	}
+	if r = do("/endless", ""); len(r.HTML) == 0 || r.ActionErr == nil {
+		t.Errorf("a page without end took %v, %v", r.Took, r.ActionErr)
+	}
+}

@@ -53,12 +53,14 @@ func (b *Browser) Render(ctx context.Context, job render.Job) (*render.Result, e
 	if err != nil {
 		return nil, b.explain(ctx, err)
 	}
+	r := &render.Result{}
+	g.act(began, &job, r)
 	if job.VirtualTime > 0 && complete {
 		if complete, err = g.advance(began, job.VirtualTime); err != nil {
 			return nil, b.explain(ctx, err)
 		}
 	}
-	r := &render.Result{Complete: complete}
+	r.Complete = complete
 	if err := g.read(r); err != nil {
 		if g.hasCrashed() {
 			err = render.ErrCrashed
