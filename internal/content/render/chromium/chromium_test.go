@@ -8,6 +8,7 @@ import (
 	"image"
 	_ "image/jpeg"
 	_ "image/png"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"os"
@@ -344,6 +345,9 @@ func TestCrash(t *testing.T) {
 		t.Error("a killed browser is healthy")
 	}
 	b.Close()
+	if _, err := os.Stat(b.files.dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the profile is left: %v", err)
+	}
 	for range 100 {
 		if len(children(t)) == 0 {
 			return
