@@ -357,6 +357,32 @@ func TestCrash(t *testing.T) {
 	t.Errorf("processes are left: %v", children(t))
 }
 
+// TestManyImages: ten thousand lazy images are no more requests than the limit allows.
+func TestManyImages(t *testing.T) {
+	b := newBrowser(t, func(c *Config) { c.Timeout, c.MaxRequests = time.Minute, 20 })
+	w := &web{files: map[string]string{"x.test/": `<script>for (let i = 0; i < 1e4; i++)
+		document.write('<img loading=lazy src="/n?' + i + '">')</script>`}}
+	r, err := b.Render(t.Context(), render.Job{URL: "http://x.test/", Answer: w.answer})
+	if err != nil || r.Requests > 20 || !bytes.Contains(r.HTML, []byte("/n?9999")) {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	t.Logf("%d requests, %d blocked in %v", r.Requests, r.Blocked, r.Took)
+}
+
+// TestRendererCrash: a page whose process crashes is an error that tells so at once, and the browser goes on.
+func TestRendererCrash(t *testing.T) {
+	b := newBrowser(t, nil)
+	w := &web{files: map[string]string{"x.test/": "<p>well"}}
+	began := time.Now()
+	if _, err := b.Render(t.Context(), render.Job{URL: "chrome://crash", Answer: w.answer}); !errors.Is(err, render.ErrCrashed) {
+		t.Errorf("a crash after %v: %v", time.Since(began), err)
+	}
+	if r, err := b.Render(t.Context(), render.Job{URL: "http://x.test/", Answer: w.answer}); err != nil ||
+		!bytes.Contains(r.HTML, []byte("well")) {
+		t.Errorf("the next page: %v", err)
+	}
+}
+
 // children returns the commands of this process's children.
 func children(t *testing.T) []string {
 	out, err := exec.Command("pgrep", "-a", "-P", fmt.Sprint(os.Getpid())).Output()

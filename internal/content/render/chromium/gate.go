@@ -28,7 +28,8 @@ type gate struct {
 	cfg    *Config
 	ctx    context.Context // for the answers
 	cancel context.CancelFunc
-	tab    context.Context // of the page
+	tab    context.Context    // of the page's commands
+	abort  context.CancelFunc // ends them: a page that has crashed does not answer
 	answer render.Answerer
 
 	answering sync.WaitGroup
@@ -49,9 +50,10 @@ type gate struct {
 }
 
 func newGate(ctx, tab context.Context, cfg *Config, answer render.Answerer) *gate {
-	g := &gate{cfg: cfg, tab: tab, answer: answer, changed: make(chan struct{}, 1),
+	g := &gate{cfg: cfg, answer: answer, changed: make(chan struct{}, 1),
 		advanced: make(chan struct{}, 1), last: time.Now()}
 	g.ctx, g.cancel = context.WithCancel(ctx)
+	g.tab, g.abort = context.WithCancel(tab)
 	return g
 }
 
@@ -130,6 +132,7 @@ func (g *gate) event(event any) {
 		}
 	case *inspector.EventTargetCrashed:
 		g.crashed = true
+		g.abort()
 	default:
 		return
 	}

@@ -47,6 +47,9 @@ func (b *Browser) Render(ctx context.Context, job render.Job) (*render.Result, e
 		return nil, b.explain(ctx, err)
 	}
 	if err := g.navigate(job.URL); err != nil {
+		if g.hasCrashed() {
+			err = render.ErrCrashed
+		}
 		return nil, b.explain(ctx, err)
 	}
 	complete, err := g.await(began, job.Wait)
