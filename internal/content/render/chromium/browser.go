@@ -74,6 +74,7 @@ func options(cfg *Config) []chromedp.ExecAllocatorOption {
 		chromedp.ProxyServer("http://127.0.0.1:9"), chromedp.Flag("proxy-bypass-list", "<-loopback>"),
 		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND"),
 		chromedp.Flag("force-webrtc-ip-handling-policy", "disable_non_proxied_udp"),
+		chromedp.Flag("webrtc-ip-handling-policy", "disable_non_proxied_udp"), // its newer name
 		chromedp.Flag("disable-site-isolation-trials", true), chromedp.Flag("disable-features", disabledFeatures),
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-domain-reliability", true),
 		chromedp.Flag("no-pings", true), chromedp.Flag("mute-audio", true), chromedp.Flag("deny-permission-prompts", true),
