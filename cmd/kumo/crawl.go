@@ -547,6 +547,9 @@ func (s *console) logging() crawl.Listener {
 		RenderFailed: func(url string, why error) {
 			s.log.Warn("not rendered: the page is used as it was received", "url", url, "why", why.Error())
 		},
+		ActionFailed: func(url string, why error) {
+			s.log.Warn("not all actions were done on a rendered page", "url", url, "why", why.Error())
+		},
 		ShotFailed: func(url string, why error) {
 			s.log.Warn("no picture of a rendered page", "url", url, "why", why.Error())
 		},

@@ -85,6 +85,9 @@ func (o *options) finish() (err error) {
 	if j.Fields, err = o.loadFields(); err != nil {
 		return err
 	}
+	if err = o.loadBehavior(); err != nil {
+		return err
+	}
 	if j.Renderer, err = o.renderer(); err != nil {
 		return err
 	}
@@ -129,6 +132,10 @@ func (o *options) check() error {
 		return usagef("--max-backoff must be greater than zero")
 	case o.Browser.Pages < 0 || o.Browser.Timeout <= 0:
 		return usagef("--render-pages cannot be negative, and --render-timeout must be greater than zero")
+	case len(j.Crawl.RenderActions) > 0 && !o.renders():
+		return usagef("--render-actions are for rendered pages: add --%s auto or always", setting.RenderKey)
+	case j.Crawl.RenderVirtualTime < 0:
+		return usagef("--render-virtual-time cannot be negative")
 	case (len(j.Crawl.Shots) > 0 || j.Crawl.PrintPDF) && !o.renders():
 		return usagef("--%s and --pdf show rendered pages: add --%s auto or always", setting.ScreenshotKey, setting.RenderKey)
 	case (len(j.Crawl.Shots) > 0 || j.Crawl.PrintPDF) && !slices.Contains(j.Formats, job.WARC):

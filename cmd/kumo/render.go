@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 
 	"kumo/internal/app/setting"
 	"kumo/internal/base/advice"
@@ -40,6 +41,26 @@ func (o *options) browserOf() string {
 		return ""
 	}
 	return path
+}
+
+const maxBehavior = 1 << 20 // bytes of the file --behavior
+
+// loadBehavior reads the script that is run on rendered pages, for each run.
+func (o *options) loadBehavior() error {
+	if o.Browser.Behavior == "" || o.noFetch {
+		return nil
+	}
+	text, err := os.ReadFile(o.Browser.Behavior)
+	switch {
+	case err != nil:
+		return usagef("--%s: %w", setting.BehaviorKey, err)
+	case len(text) > maxBehavior:
+		return usagef("--%s %s: the file is longer than 1 MiB", setting.BehaviorKey, o.Browser.Behavior)
+	case !o.renders():
+		return usagef("--%s is for rendered pages: add --%s auto or always", setting.BehaviorKey, setting.RenderKey)
+	}
+	o.Job.Crawl.RenderScript = string(text)
+	return nil
 }
 
 // renders reports whether the crawl renders pages of any host.

@@ -64,6 +64,7 @@ type Browser struct {
 	NoSandbox bool
 	Pages     int // at once; 0: by processors and memory
 	Timeout   time.Duration
+	Behavior  string // name of a file
 }
 
 // UI has the settings of a crawl's web page.

@@ -61,6 +61,10 @@ func TestStoredSettingsRoundTrip(t *testing.T) {
 			text = "jsonl"
 		case ScreenshotKey:
 			text = "thumb"
+		case "render-actions":
+			text = "scroll"
+		case "render-wait":
+			text = "#root > p"
 		case KeepLocalKey:
 			text = "false"
 		}

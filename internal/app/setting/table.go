@@ -6,6 +6,7 @@ import (
 	"kumo/internal/app/job"
 	"kumo/internal/cluster/desired"
 	"kumo/internal/content/policy"
+	"kumo/internal/content/render"
 	"kumo/internal/engine/crawl"
 	"kumo/internal/engine/filter"
 	"kumo/internal/state/frontier"
@@ -322,6 +323,18 @@ var All = []Setting{
 	{Key: "render-timeout", Group: Rendering, Scope: Crawl, Change: NextRun, Mirror: true, Default: "30s",
 		Help:  "use a page as it is after this time, though its scripts go on",
 		Value: func(v *Values) Value { return Time(&v.Browser.Timeout) }},
+	{Key: "render-wait", Group: Rendering, Scope: Crawl, Change: NextRun, Default: string(render.WaitIdle),
+		Help:  "read a page when it is idle, after load, or when a CSS `SELECTOR` matches",
+		Value: func(v *Values) Value { return renderWait{&v.Job.Crawl.RenderWait} }},
+	{Key: "render-actions", Group: Rendering, Scope: Crawl, Change: NextRun,
+		Help:  "do this on rendered pages: scroll, more (click buttons that add entries), details (open them)",
+		Value: func(v *Values) Value { return actions(&v.Job.Crawl.RenderActions) }},
+	{Key: BehaviorKey, Group: Rendering, Scope: Node, Change: NextRun,
+		Help:  "run the JavaScript in `FILE` on rendered pages",
+		Value: func(v *Values) Value { return Text(&v.Browser.Behavior) }},
+	{Key: "render-virtual-time", Group: Rendering, Scope: Crawl, Change: NextRun,
+		Help:  "let a page's timers run on for this time, which does not pass, after it is complete",
+		Value: func(v *Values) Value { return Time(&v.Job.Crawl.RenderVirtualTime) }},
 
 	{Key: "memory", Group: Resources, Basic: true, Scope: Node, Change: NextRun, Mirror: true, Option: "Memory",
 		Help: "use this `SIZE` of memory for queues, known URLs and pages in flight; the rest is on disk (0: a third " +
@@ -373,6 +386,7 @@ const (
 	NoSandboxKey = "browser-no-sandbox"
 
 	ScreenshotKey = "screenshot"
+	BehaviorKey   = "behavior"
 )
 
 // KeepLocalKey is the setting that keeps uploaded WARC files in the folder.

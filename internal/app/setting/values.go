@@ -13,6 +13,7 @@ import (
 	"kumo/internal/base/page"
 	"kumo/internal/base/weburl"
 	"kumo/internal/content/policy"
+	"kumo/internal/content/render"
 	"kumo/internal/state/rank"
 )
 
@@ -252,6 +253,32 @@ func Choice(p *string, words []string) Value {
 func renderMode(p *policy.RenderMode) Value {
 	return choice{func() string { return string(*p) }, func(w string) error { *p = policy.RenderMode(w); return nil },
 		policy.RenderModes}
+}
+
+// A renderWait is what a rendered page waits for.
+type renderWait struct{ w *render.Wait }
+
+func (r renderWait) Type() string   { return "string" }
+func (r renderWait) String() string { return string(*r.w) }
+
+func (r renderWait) Set(text string) error {
+	w, err := render.ParseWait(text)
+	if err == nil {
+		*r.w = *w
+	}
+	return err
+}
+
+func actions(p *[]render.Action) Value {
+	return &set{kind: "stringSlice", names: func() (names []string) {
+		for _, a := range *p {
+			names = append(names, string(a))
+		}
+		return names
+	}, replace: func(names []string) (err error) {
+		*p, err = render.ParseActions(names)
+		return err
+	}}
 }
 
 // shotNames are the pictures of --screenshot.

@@ -37,7 +37,7 @@ func (b *fakeBrowser) Close() error {
 
 func (b *fakeBrowser) Render(ctx context.Context, j render.Job) (*render.Result, error) {
 	b.mu.Lock()
-	b.pages = append(b.pages, j.URL)
+	b.pages = append(b.pages, strings.TrimSuffix(j.URL+" "+string(j.Wait), " "))
 	b.mu.Unlock()
 	if b.crash != nil {
 		if err := b.crash(j.URL); err != nil {
@@ -75,6 +75,10 @@ func (b *fakeBrowser) Render(ctx context.Context, j render.Job) (*render.Result,
 		}
 	}
 	r.HTML = []byte(text)
+	if slices.Contains(j.Actions, render.Scroll) && strings.HasSuffix(j.URL, "/app") {
+		r.Links = []string{strings.Replace(j.URL, "/app", "/item", 1), strings.Replace(j.URL, "/app", "/seen", 1), "mailto:a@b.test"}
+		r.ActionErr = errors.New("no time")
+	}
 	for _, kind := range j.Shots {
 		if strings.HasSuffix(j.URL, "/app2") && kind == page.ShotPDF {
 			r.ShotErrors = append(r.ShotErrors, errors.New("no printer"))
@@ -173,6 +177,9 @@ func TestScreenshots(t *testing.T) {
 		"a.test/item":  html(`an item`),
 	})
 	j := s.renderJob(t, "a.test/", &fakeBrowser{})
+	j.Crawl.RenderActions = []render.Action{render.Scroll}
+	acted := 0
+	j.Listener.ActionFailed = func(string, error) { acted++ }
 	j.Crawl.Shots, j.Crawl.PrintPDF = []page.ShotKind{page.ShotView, page.ShotThumb}, true
 	var mu sync.Mutex
 	var failed []string
@@ -184,6 +191,11 @@ func TestScreenshots(t *testing.T) {
 	mustRun(t, j)
 	if want := s.url("a.test/app2") + " no printer"; len(failed) != 1 || failed[0] != want {
 		t.Errorf("failed: %q, want %q", failed, want)
+	}
+	// links that appeared only in between are followed
+	s.wantAsked(t, "a.test/", "a.test/app", "a.test/app2", "a.test/items", "a.test/item", "a.test/seen")
+	if links := lineOf(t, j.Dir, "/app")["links"]; links != 2.0+1 || acted != 1 {
+		t.Errorf("%v links, %d failures", links, acted)
 	}
 	for path, want := range map[string][]string{"/app": {"view", "thumbnail", "pdf"}, "/app2": {"view", "thumbnail"},
 		"a.test" + s.port() + "/": nil} {
@@ -254,6 +266,7 @@ func TestRenderModes(t *testing.T) {
 		{policy.RenderNever, "", nil},
 		{policy.RenderAlways, "{match: a.test, render: never}", nil},
 		{policy.RenderNever, "{match: a.test, render: always}", []string{"/", "/app"}},
+		{policy.RenderAuto, "{match: a.test, render-wait: '#root > p'}", []string{"/app #root > p"}},
 		{policy.RenderNever, "{match: b.test, render: always}", nil},
 	} {
 		b := &fakeBrowser{}

@@ -13,6 +13,7 @@ import (
 
 	"kumo/internal/base/item"
 	"kumo/internal/base/weburl"
+	"kumo/internal/content/render"
 )
 
 // An Override is a set of settings for some hosts or URLs. Fields that are nil are not set.
@@ -35,6 +36,7 @@ type HostSettings struct {
 	UserAgent    *string
 	Proxies      []string // URLs; or only "none"
 	Render       *RenderMode
+	RenderWait   *render.Wait
 }
 
 // URLSettings are the settings that may differ between the URLs of a host.
@@ -188,6 +190,7 @@ func (h *HostSettings) fill(from *HostSettings) {
 	fill(&h.BytesPerHost, from.BytesPerHost)
 	fill(&h.UserAgent, from.UserAgent)
 	fill(&h.Render, from.Render)
+	fill(&h.RenderWait, from.RenderWait)
 	if h.Proxies == nil {
 		h.Proxies = from.Proxies
 	}

@@ -17,6 +17,7 @@ import (
 
 	"kumo/internal/base/weburl"
 	"kumo/internal/base/yaml"
+	"kumo/internal/content/render"
 )
 
 const (
@@ -51,6 +52,8 @@ var overrideSettings = []overrideSetting{
 	}, func(o *Override) (string, bool) { return strings.Join(withoutUsers(o.Proxies), ", "), o.Proxies != nil }},
 	plainSetting("render", true, func(o *Override) **RenderMode { return &o.Render }, ParseRenderMode,
 		func(m RenderMode) string { return string(m) }),
+	plainSetting("render-wait", true, func(o *Override) **render.Wait { return &o.RenderWait }, render.ParseWait,
+		func(w render.Wait) string { return string(w) }),
 	plainSetting("depth", false, func(o *Override) **int { return &o.Depth }, readDepth, func(hops int) string {
 		if hops < 0 {
 			return unlimited

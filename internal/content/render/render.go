@@ -62,6 +62,10 @@ type Result struct {
 	// What the page tried and a rendered page cannot do:
 	WebSockets, Workers, Windows, Dialogs int
 
+	// Links are URLs that the page had while its Actions and Script were run. The document may no longer have them.
+	Links     []string
+	ActionErr error // why Actions or Script did not end
+
 	Shots      []page.Shot // those of the Job that succeeded
 	ShotErrors []error     // why the others failed
 }
@@ -80,5 +84,12 @@ func (r *Result) Shot(kind page.ShotKind) []byte {
 type Job struct {
 	URL    string
 	Answer Answerer
-	Shots  []page.ShotKind // pictures to take. One that fails does not fail the page
+	Wait   Wait // default: WaitIdle
+	// VirtualTime is how long the page's timers run on after it is complete. This takes no real time but that of the
+	// page's scripts and requests. 0: not at all.
+	VirtualTime time.Duration
+	// Actions and Script, the body of an async function, are run when the page is complete.
+	Actions []Action
+	Script  string
+	Shots   []page.ShotKind // pictures to take. One that fails does not fail the page
 }

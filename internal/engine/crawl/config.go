@@ -14,6 +14,7 @@ import (
 	"kumo/internal/content/cookies"
 	"kumo/internal/content/login"
 	"kumo/internal/content/policy"
+	"kumo/internal/content/render"
 	"kumo/internal/content/robots"
 	"kumo/internal/content/traps"
 	"kumo/internal/engine/visit"
@@ -66,10 +67,14 @@ type Config struct {
 
 	Prefer rank.Preferences // user's rules that raise or lower the importance of URLs
 
-	Render   policy.RenderMode // pages whose scripts are run; needs Parts.Renderer unless "" or never
-	Shots    []page.ShotKind   // pictures to take of rendered pages
-	PrintPDF bool              // also print them
-	PerHost  int               // requests to a host at once for the resources of rendered pages; default 1
+	Render            policy.RenderMode // pages whose scripts are run; needs Parts.Renderer unless "" or never
+	RenderVirtualTime time.Duration     // for the timers of rendered pages
+	RenderActions     []render.Action   // what is done on rendered pages
+	RenderScript      string            // JavaScript that is run on rendered pages; the body of an async function
+	RenderWait        render.Wait       // what a rendered page waits for
+	Shots             []page.ShotKind   // pictures to take of rendered pages
+	PrintPDF          bool              // also print them
+	PerHost           int               // requests to a host at once for the resources of rendered pages; default 1
 
 	Rate   float64       // requests per second to all hosts together; 0: unlimited
 	Grace  time.Duration // how long requests under way may continue after a stop; default 5s

@@ -32,6 +32,8 @@ type Listener struct {
 	Recovered func(after time.Duration) // answers come again after Stalled
 	// a page could not be rendered, and is used as it was received
 	RenderFailed func(url string, why error)
+	// the actions or the script on a rendered page did not end; the page is read nevertheless
+	ActionFailed func(url string, why error)
 	// a picture of a rendered page could not be taken
 	ShotFailed func(url string, why error)
 	// some pages of a host are no longer rendered, as that gained nothing
@@ -55,6 +57,7 @@ func Tee(a, b Listener) Listener {
 		Recovered: both(a.Recovered, b.Recovered),
 
 		RenderFailed:     both2(a.RenderFailed, b.RenderFailed),
+		ActionFailed:     both2(a.ActionFailed, b.ActionFailed),
 		ShotFailed:       both2(a.ShotFailed, b.ShotFailed),
 		RenderingStopped: both2(a.RenderingStopped, b.RenderingStopped),
 		Slowed: func(host string, status int, ask, wait time.Duration) {

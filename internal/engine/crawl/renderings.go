@@ -47,6 +47,10 @@ const (
 type renderings struct {
 	renderer  Renderer
 	mode      policy.RenderMode
+	wait      render.Wait
+	virtual   time.Duration
+	actions   []render.Action
+	script    string
 	shots     []page.ShotKind
 	overrides *policy.Overrides
 	resources *resources
@@ -89,7 +93,9 @@ func newRenderings(r Renderer, cfg *Config, res *resources, l Listener) *renderi
 	if cfg.PrintPDF {
 		shots = append(shots, page.ShotPDF)
 	}
-	return &renderings{renderer: r, mode: cfg.Render, shots: shots, overrides: cfg.Overrides, resources: res, listener: l,
+	return &renderings{renderer: r, mode: cfg.Render, wait: cfg.RenderWait, virtual: cfg.RenderVirtualTime,
+		actions: cfg.RenderActions, script: cfg.RenderScript,
+		shots: shots, overrides: cfg.Overrides, resources: res, listener: l,
 		hosts: bounded.NewRecent[string, renderGain](maxRenderHosts)}
 }
 
@@ -98,6 +104,13 @@ func (r *renderings) modeOf(host string) policy.RenderMode {
 		return *own
 	}
 	return r.mode
+}
+
+func (r *renderings) waitOf(host string) render.Wait {
+	if own := r.overrides.ForHost(host).RenderWait; own != nil {
+		return *own
+	}
+	return r.wait
 }
 
 func (r *renderings) gainOf(host string) renderGain {
@@ -208,7 +221,8 @@ func (r *renderings) render(ctx context.Context, it *item.Item, u weburl.URL, do
 	r.active.Add(1)
 	defer r.active.Add(-1)
 	p := &renderedPage{resources: r.resources, item: it, url: u, document: doc}
-	result, err := r.renderer.Render(ctx, render.Job{URL: it.URL, Answer: p.answer, Shots: r.shots})
+	result, err := r.renderer.Render(ctx, render.Job{URL: it.URL, Answer: p.answer, Wait: r.waitOf(u.Host()),
+		VirtualTime: r.virtual, Actions: r.actions, Script: r.script, Shots: r.shots})
 	if ctx.Err() != nil {
 		return nil, "", errNoSlot
 	}
@@ -225,12 +239,37 @@ func (r *renderings) render(ctx context.Context, it *item.Item, u weburl.URL, do
 	r.counts.Pages++
 	r.counts.Seconds += result.Took.Seconds()
 	r.counts.Blocked += int64(result.Blocked)
+	if result.ActionErr != nil {
+		r.counts.ActionsFailed++
+		r.listener.ActionFailed(it.URL, result.ActionErr)
+	}
 	r.counts.Shots += int64(len(result.Shots))
 	r.counts.ShotsFailed += int64(len(result.ShotErrors))
 	for _, err := range result.ShotErrors {
 		r.listener.ShotFailed(it.URL, err)
 	}
 	return result, p.target(), nil
+}
+
+// addLinks adds links that a page had while it was rendered, and its document no longer has.
+func (p *pageReader) addLinks(urls []string) {
+	if len(urls) == 0 {
+		return
+	}
+	known := make(map[string]bool, len(p.answer.page.Links))
+	for i := range p.answer.page.Links {
+		known[p.answer.page.Links[i].URL] = true
+	}
+	for _, text := range urls {
+		u, err := weburl.Parse(text)
+		if err != nil || !u.IsHTTP() {
+			continue
+		}
+		if url := u.Canonical().String(); !known[url] {
+			known[url] = true
+			p.answer.page.Links = append(p.answer.page.Links, page.Link{URL: url, Kind: page.Anchor})
+		}
+	}
 }
 
 // Rendering returns what this run has rendered.
@@ -276,6 +315,7 @@ func (p *pageReader) readRendered(ctx context.Context, rec *page.Record, it *ite
 	if target != "" {
 		p.answer.page.Links = append(p.answer.page.Links, page.Link{URL: target, Kind: page.Refresh})
 	}
+	p.addLinks(result.Links)
 	p.renderings.learn(before, before.gained(result.HTML, &p.answer.page) || target != "" && !before.links[target])
 	rec.Rendering = &page.Rendering{HTML: result.HTML, Requests: result.Requests - 1, Blocked: result.Blocked,
 		Failed: result.Failed, Complete: result.Complete, Took: result.Took, Shots: result.Shots}

@@ -15,6 +15,7 @@ import (
 // A Browser is a running browser. Its methods are safe for concurrent use.
 type Browser struct {
 	cfg   Config
+	files *profile
 	ctx   context.Context // of the browser process
 	kill  context.CancelFunc
 	stuck atomic.Bool // a page could not be closed
@@ -32,9 +33,14 @@ func Start(ctx context.Context, cfg Config) (*Browser, error) {
 	if err != nil {
 		return nil, err
 	}
+	files, err := newProfile()
+	if err != nil {
+		return nil, fmt.Errorf("start the browser %s: %w", cfg.Path, err)
+	}
 	ctx, kill := context.WithCancel(ctx)
-	allocator, _ := chromedp.NewExecAllocator(ctx, options(&cfg)...)
-	b := &Browser{cfg: cfg, kill: kill}
+	allocator, _ := chromedp.NewExecAllocator(ctx, append(options(&cfg), chromedp.UserDataDir(files.dir),
+		chromedp.Env("TMPDIR="+files.dir))...)
+	b := &Browser{cfg: cfg, files: files, kill: kill}
 	b.ctx, _ = chromedp.NewContext(allocator, chromedp.WithErrorf(func(string, ...any) {}))
 	started := make(chan error, 1)
 	go func() { // its context must live as long as the browser
@@ -49,6 +55,7 @@ func Start(ctx context.Context, cfg Config) (*Browser, error) {
 	}
 	if err != nil {
 		kill()
+		files.remove()
 		return nil, fmt.Errorf("start the browser %s: %w", cfg.Path, err)
 	}
 	return b, nil
@@ -67,6 +74,7 @@ func options(cfg *Config) []chromedp.ExecAllocatorOption {
 		chromedp.ProxyServer("http://127.0.0.1:9"), chromedp.Flag("proxy-bypass-list", "<-loopback>"),
 		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND"),
 		chromedp.Flag("force-webrtc-ip-handling-policy", "disable_non_proxied_udp"),
+		chromedp.Flag("webrtc-ip-handling-policy", "disable_non_proxied_udp"), // its newer name
 		chromedp.Flag("disable-site-isolation-trials", true), chromedp.Flag("disable-features", disabledFeatures),
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-domain-reliability", true),
 		chromedp.Flag("no-pings", true), chromedp.Flag("mute-audio", true), chromedp.Flag("deny-permission-prompts", true),
@@ -112,4 +120,8 @@ func (b *Browser) end() {
 	}
 	b.kill()
 	<-done
+	if c := chromedp.FromContext(b.ctx); c != nil && c.Browser != nil && c.Browser.Process() != nil {
+		killGroup(c.Browser.Process().Pid)
+	}
+	b.files.remove()
 }

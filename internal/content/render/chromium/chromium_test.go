@@ -8,6 +8,7 @@ import (
 	"image"
 	_ "image/jpeg"
 	_ "image/png"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"os"
@@ -86,6 +87,13 @@ func (w *web) wasAsked(request string) bool {
 	return slices.Contains(w.asked, request)
 }
 
+func isComplete(t *testing.T, _ *web, r *render.Result) {
+	t.Helper()
+	if !r.Complete {
+		t.Error("it is not complete")
+	}
+}
+
 func TestRender(t *testing.T) {
 	b := newBrowser(t, nil)
 	const list = `<script>fetch('/api.json').then(r => r.json()).then(all => { for (const n of all) {
@@ -95,7 +103,10 @@ func TestRender(t *testing.T) {
 		files map[string]string // "/" is the page
 		want  string            // in the document
 		lacks string
-		check func(t *testing.T, w *web, r *render.Result)
+		wait  render.Wait
+
+		virtual time.Duration
+		check   func(t *testing.T, w *web, r *render.Result)
 	}{
 		{name: "client-side app", files: map[string]string{"/": `<!doctype html><html lang="en"><title>App</title><div id=root></div>` + list,
 			"/api.json": `["/a","/b"]`}, want: `<a href="/a">/a</a><a href="/b">/b</a>`,
@@ -169,6 +180,16 @@ func TestRender(t *testing.T) {
 				t.Error("it is said to be complete")
 			}
 		}},
+		{name: "wait for load", wait: render.WaitLoad, files: map[string]string{"/": `<p id=p>first<script>
+			onload = () => fetch('/events')</script>`, "/events": "never"}, want: "first", check: isComplete},
+		{name: "wait for a selector", wait: "#late:not(.soon)", files: map[string]string{"/": `<p>x<script>setTimeout(() => {
+			document.body.innerHTML = '<p id=late class=soon>soon'; setTimeout(() => late.className = 'now', 900) }, 900)</script>`},
+			want: `class="now"`, check: isComplete},
+		{name: "wait for a selector while requests go on", wait: "p", files: map[string]string{
+			"/": `<p>x<script>fetch('/events')</script><img src=/events>`, "/events": "never"}, want: "x", check: isComplete},
+		{name: "virtual time", virtual: time.Hour, files: map[string]string{"/": `<p id=p>x<script>setTimeout(async () => {
+			p.textContent = await (await fetch('/n.json')).text(); setTimeout(() => p.textContent += ' later', 3e5) }, 1e6)</script>`,
+			"/n.json": "7"}, want: "7 later", check: isComplete},
 		{name: "empty answers", files: map[string]string{"/": `<script src=/e.js></script><p>rest`, "/e.js": ""}, want: "rest"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -180,7 +201,8 @@ func TestRender(t *testing.T) {
 				w.files[path] = text
 			}
 			b.cfg.Settle = 3 * time.Second
-			r, err := b.Render(t.Context(), render.Job{URL: "http://x.test/", Answer: w.answer})
+			r, err := b.Render(t.Context(), render.Job{URL: "http://x.test/", Answer: w.answer, Wait: c.wait,
+				VirtualTime: c.virtual})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -267,14 +289,29 @@ func TestScreenshot(t *testing.T) {
 func TestLimits(t *testing.T) {
 	b := newBrowser(t, func(c *Config) { c.Timeout, c.MaxHTML, c.MaxRequests = 3*time.Second, 10_000, 20 })
 	w := &web{files: map[string]string{"x.test/slow": `<p>text<img src=/never>`, "x.test/never": "never",
-		"x.test/long":  `<script>for (let i = 0; i < 1e4; i++) document.write('<p>long</p>')</script>`,
-		"x.test/many":  `<script>for (let i = 0; i < 100; i++) fetch('/n?' + i)</script>`,
-		"x.test/loops": `<p>text<script>onload = () => { for (;;); }</script>`}}
+		"x.test/fetches": `<p>text<script>onload = () => fetch('/never')</script>`,
+		"x.test/long":    `<script>for (let i = 0; i < 1e4; i++) document.write('<p>long</p>')</script>`,
+		"x.test/many":    `<script>for (let i = 0; i < 100; i++) fetch('/n?' + i)</script>`,
+		"x.test/loops":   `<p>text<script>onload = () => { for (;;); }</script>`}}
+	job := func(path string, wait render.Wait) render.Job {
+		return render.Job{URL: "http://x.test" + path, Answer: w.answer, Wait: wait}
+	}
 	render := func(path string) (*render.Result, error) {
 		return b.Render(t.Context(), render.Job{URL: "http://x.test" + path, Answer: w.answer})
 	}
 	if r, err := render("/slow"); err != nil || r.Complete || !bytes.Contains(r.HTML, []byte("text")) {
 		t.Errorf("slow: %+v, %v", r, err)
+	}
+	if r, err := b.Render(t.Context(), job("/slow", "#none")); err != nil || r.Complete {
+		t.Errorf("a selector that never matches: %+v, %v", r, err)
+	}
+	endless := job("/fetches", "load")
+	endless.VirtualTime = time.Minute
+	if r, err := b.Render(t.Context(), endless); err != nil || r.Complete {
+		t.Errorf("virtual time stands still while a request is not answered: %+v, %v", r, err)
+	}
+	if _, err := b.Render(t.Context(), job("/slow", "p:contains(x)")); err == nil || !strings.Contains(err.Error(), "selector") {
+		t.Errorf("a selector that the browser does not know: %v", err)
 	}
 	if r, err := render("/long"); err != nil || !r.Cut || len(r.HTML) != 10_000 {
 		t.Errorf("long: %d bytes, %v", len(r.HTML), err)
@@ -308,6 +345,9 @@ func TestCrash(t *testing.T) {
 		t.Error("a killed browser is healthy")
 	}
 	b.Close()
+	if _, err := os.Stat(b.files.dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the profile is left: %v", err)
+	}
 	for range 100 {
 		if len(children(t)) == 0 {
 			return
@@ -315,6 +355,32 @@ func TestCrash(t *testing.T) {
 		time.Sleep(50 * time.Millisecond)
 	}
 	t.Errorf("processes are left: %v", children(t))
+}
+
+// TestManyImages: ten thousand lazy images are no more requests than the limit allows.
+func TestManyImages(t *testing.T) {
+	b := newBrowser(t, func(c *Config) { c.Timeout, c.MaxRequests = time.Minute, 20 })
+	w := &web{files: map[string]string{"x.test/": `<script>for (let i = 0; i < 1e4; i++)
+		document.write('<img loading=lazy src="/n?' + i + '">')</script>`}}
+	r, err := b.Render(t.Context(), render.Job{URL: "http://x.test/", Answer: w.answer})
+	if err != nil || r.Requests > 20 || !bytes.Contains(r.HTML, []byte("/n?9999")) {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	t.Logf("%d requests, %d blocked in %v", r.Requests, r.Blocked, r.Took)
+}
+
+// TestRendererCrash: a page whose process crashes is an error that tells so at once, and the browser goes on.
+func TestRendererCrash(t *testing.T) {
+	b := newBrowser(t, nil)
+	w := &web{files: map[string]string{"x.test/": "<p>well"}}
+	began := time.Now()
+	if _, err := b.Render(t.Context(), render.Job{URL: "chrome://crash", Answer: w.answer}); !errors.Is(err, render.ErrCrashed) {
+		t.Errorf("a crash after %v: %v", time.Since(began), err)
+	}
+	if r, err := b.Render(t.Context(), render.Job{URL: "http://x.test/", Answer: w.answer}); err != nil ||
+		!bytes.Contains(r.HTML, []byte("well")) {
+		t.Errorf("the next page: %v", err)
+	}
 }
 
 // children returns the commands of this process's children.
@@ -326,4 +392,47 @@ func children(t *testing.T) []string {
 	return slices.DeleteFunc(strings.Split(strings.TrimSpace(string(out)), "\n"), func(line string) bool {
 		return line == "" || strings.Contains(line, "pgrep")
 	})
+}
+
+// TestActions: links of virtual lists, behind buttons and from the user's script are found; consent layers and forms are
+// left alone, and a page without end is bounded.
+func TestActions(t *testing.T) {
+	b := newBrowser(t, nil)
+	w := &web{files: map[string]string{
+		"x.test/list": `<div id=l style="height:9000px;position:relative"></div><script>
+			const show = () => { const n = Math.floor(scrollY / 300); l.innerHTML = '';
+				for (let i = n; i < n + 4; i++) l.innerHTML += '<a href=/item/' + i + '>i</a>' }
+			addEventListener('scroll', show); show()</script>`,
+		"x.test/more": `<div id=cookie-layer><button onclick="document.body.innerHTML = 'consented'">Show more</button></div>
+			<form action=/sent><button>Load more</button></form><a href=/other role=button>Load more</a>
+			<details><summary>s</summary><p>d</details><ul id=l></ul><button id=m>Load more results</button><script>
+			let n = 0; m.onclick = () => { l.innerHTML += '<li><a href=/more/' + ++n + '>m</a>'; if (n == 5) m.remove() }</script>`,
+		"x.test/endless": `<div id=l></div><script>const add = () => { l.style.height = l.clientHeight + 3000 + 'px' };
+			add(); addEventListener('scroll', add)</script>`,
+	}}
+	do := func(path, script string) *render.Result {
+		r, err := b.Render(t.Context(), render.Job{URL: "http://x.test" + path, Answer: w.answer, Actions: render.Actions,
+			Script: script})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	r := do("/list", "await new Promise(r => setTimeout(r, 10)); return ['/script']")
+	for _, want := range []string{"/item/0", "/item/5", "/item/9", "/script"} {
+		if !slices.Contains(r.Links, "http://x.test"+want) {
+			t.Errorf("%s is not among the links %v (%v)", want, r.Links, r.ActionErr)
+		}
+	}
+	r = do("/more", "")
+	if !bytes.Contains(r.HTML, []byte("/more/5")) || !bytes.Contains(r.HTML, []byte(`<details open="">`)) || r.ActionErr != nil ||
+		r.URL != "http://x.test/more" || bytes.Contains(r.HTML, []byte("<body>consented")) {
+		t.Errorf("%s, %v: %s", r.URL, r.ActionErr, r.HTML)
+	}
+	if r = do("/endless", "throw new Error('oops')"); r.ActionErr == nil || !strings.Contains(r.ActionErr.Error(), "oops") {
+		t.Errorf("a script that fails: %v", r.ActionErr)
+	}
+	if r = do("/endless", ""); len(r.HTML) == 0 || r.ActionErr == nil {
+		t.Errorf("a page without end took %v, %v", r.Took, r.ActionErr)
+	}
 }

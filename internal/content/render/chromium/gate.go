@@ -2,7 +2,9 @@ package chromium
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -10,11 +12,13 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/fetch"
 	"github.com/chromedp/cdproto/inspector"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/target"
+	"github.com/chromedp/chromedp"
 
 	"kumo/internal/content/render"
 )
@@ -24,10 +28,12 @@ type gate struct {
 	cfg    *Config
 	ctx    context.Context // for the answers
 	cancel context.CancelFunc
-	tab    context.Context // of the page
+	tab    context.Context    // of the page's commands
+	abort  context.CancelFunc // ends them: a page that has crashed does not answer
 	answer render.Answerer
 
 	answering sync.WaitGroup
+	advanced  chan struct{} // has an element when the virtual time is over
 	changed   chan struct{} // has an element after a change of the fields below
 
 	mu          sync.Mutex // guards the fields below
@@ -39,12 +45,15 @@ type gate struct {
 	underWay    int
 	last        time.Time // of the last begin or end of a request
 	loaded      time.Time // zero before the page has loaded
+	onlyLoad    bool      // a page that has loaded is quiet
 	counts      render.Result
 }
 
 func newGate(ctx, tab context.Context, cfg *Config, answer render.Answerer) *gate {
-	g := &gate{cfg: cfg, tab: tab, answer: answer, changed: make(chan struct{}, 1), last: time.Now()}
+	g := &gate{cfg: cfg, answer: answer, changed: make(chan struct{}, 1),
+		advanced: make(chan struct{}, 1), last: time.Now()}
 	g.ctx, g.cancel = context.WithCancel(ctx)
+	g.tab, g.abort = context.WithCancel(tab)
 	return g
 }
 
@@ -108,6 +117,11 @@ func (g *gate) event(event any) {
 		})
 	case *page.EventLoadEventFired:
 		g.loaded = time.Now()
+	case *emulation.EventVirtualTimeBudgetExpired:
+		select {
+		case g.advanced <- struct{}{}:
+		default:
+		}
 	case *network.EventWebSocketCreated:
 		g.counts.WebSockets++
 	case *page.EventWindowOpen:
@@ -118,6 +132,7 @@ func (g *gate) event(event any) {
 		}
 	case *inspector.EventTargetCrashed:
 		g.crashed = true
+		g.abort()
 	default:
 		return
 	}
@@ -230,6 +245,65 @@ func headerEntries(h http.Header) (all []*fetch.HeaderEntry) {
 	return all
 }
 
+// await waits until the page is to be read, or its time is over. It reports whether it is complete.
+func (g *gate) await(began time.Time, wait render.Wait) (complete bool, err error) {
+	if s := wait.Selector(); s != "" {
+		return g.awaitMatch(began, s)
+	}
+	if wait == render.WaitLoad {
+		g.mu.Lock()
+		g.onlyLoad = true
+		g.mu.Unlock()
+	}
+	return g.awaitQuiet(began), nil
+}
+
+const pollTime = 100 * time.Millisecond
+
+// awaitMatch waits until an element matches a selector.
+func (g *gate) awaitMatch(began time.Time, selector string) (bool, error) {
+	ctx, cancel := context.WithDeadline(g.tab, began.Add(g.cfg.Timeout))
+	defer cancel()
+	text, err := json.Marshal(selector)
+	if err != nil {
+		return false, err
+	}
+	poll := time.NewTicker(pollTime)
+	defer poll.Stop()
+	for {
+		found, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("document.querySelector("+string(text)+") !== null"))
+		if thrown, ok := errors.AsType[*chromedp.ExceptionError](err); ok {
+			return false, fmt.Errorf("wait for %q: the browser does not know this selector: %w", selector, thrown)
+		}
+		if found || g.hasCrashed() { // other errors: the page goes on to another one
+			return found, nil
+		}
+		select {
+		case <-poll.C:
+		case <-ctx.Done():
+			return false, nil
+		}
+	}
+}
+
+// advance lets the page's timers run for some virtual time, which stands still while the page awaits answers. It reports
+// whether they did: the time of the page may be over before.
+func (g *gate) advance(began time.Time, by time.Duration) (bool, error) {
+	if _, err := call(g, emulation.SetVirtualTimePolicy, emulation.SetVirtualTimePolicyParams{
+		Policy: emulation.VirtualTimePolicyPauseIfNetworkFetchesPending, Budget: new(float64(by.Milliseconds()))}); err != nil {
+		return false, err
+	}
+	over := time.NewTimer(time.Until(began.Add(g.cfg.Timeout)))
+	defer over.Stop()
+	select {
+	case <-g.advanced:
+		return true, nil
+	case <-over.C:
+	case <-g.tab.Done():
+	}
+	return false, nil
+}
+
 // awaitQuiet waits until the page has loaded and is quiet, or its time is over. It reports whether it is quiet.
 func (g *gate) awaitQuiet(began time.Time) (quiet bool) {
 	timer := time.NewTimer(0)
@@ -259,6 +333,9 @@ func (g *gate) wait(now, began time.Time) (wait time.Duration, quiet bool) {
 	}
 	if g.loaded.IsZero() {
 		return left, false
+	}
+	if g.onlyLoad {
+		return 0, true
 	}
 	left = min(left, g.loaded.Add(g.cfg.Settle).Sub(now))
 	if g.underWay > 0 {

@@ -47,9 +47,23 @@ func (b *Browser) Render(ctx context.Context, job render.Job) (*render.Result, e
 		return nil, b.explain(ctx, err)
 	}
 	if err := g.navigate(job.URL); err != nil {
+		if g.hasCrashed() {
+			err = render.ErrCrashed
+		}
 		return nil, b.explain(ctx, err)
 	}
-	r := &render.Result{Complete: g.awaitQuiet(began)}
+	complete, err := g.await(began, job.Wait)
+	if err != nil {
+		return nil, b.explain(ctx, err)
+	}
+	r := &render.Result{}
+	g.act(began, &job, r)
+	if job.VirtualTime > 0 && complete {
+		if complete, err = g.advance(began, job.VirtualTime); err != nil {
+			return nil, b.explain(ctx, err)
+		}
+	}
+	r.Complete = complete
 	if err := g.read(r); err != nil {
 		if g.hasCrashed() {
 			err = render.ErrCrashed

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -138,6 +139,7 @@ func TestKilledProgram(t *testing.T) {
 		select {}
 	}
 	newPool(t, nil) // skips without a browser
+	t.Setenv("TMPDIR", t.TempDir())
 	cmd := exec.Command(os.Args[0], "-test.run", "^TestKilledProgram$")
 	cmd.Env = append(os.Environ(), asProgram+"=1")
 	out, err := cmd.StdoutPipe()
@@ -161,11 +163,37 @@ func TestKilledProgram(t *testing.T) {
 	left := pids
 	for range 400 {
 		if left = running(pids); len(left) == 0 {
+			leavesNoProfile(t)
 			return
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
 	t.Errorf("these processes are left of %v: %v", pids, left)
+}
+
+// leavesNoProfile tests that the next browser removes the profile that a killed program left, and its own.
+func leavesNoProfile(t *testing.T) {
+	t.Helper()
+	count := func() int {
+		all, err := filepath.Glob(filepath.Join(os.TempDir(), "*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(all)
+	}
+	if n := count(); n != 1 {
+		t.Errorf("%d files are left by a killed program, want its profile", n)
+	}
+	b := newBrowser(t, nil)
+	other := newBrowser(t, nil) // removes nothing of the first one
+	if n := count(); n != 2 || !b.Healthy() {
+		t.Errorf("two browsers have %d profiles", n)
+	}
+	b.Close()
+	other.Close()
+	if n := count(); n != 0 {
+		t.Errorf("%d files are left after Close", n)
+	}
 }
 
 // descendants returns the processes below one.
