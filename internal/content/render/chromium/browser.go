@@ -23,6 +23,8 @@ type Browser struct {
 }
 
 const (
+	maxTempDir = 60 // bytes of a path: in a longer one, the browser's socket has no valid address
+
 	startTime = 30 * time.Second // limit for starting
 	closeTime = 5 * time.Second  // limit for closing a page or the browser, after which it is killed
 )
@@ -38,8 +40,11 @@ func Start(ctx context.Context, cfg Config) (*Browser, error) {
 		return nil, fmt.Errorf("start the browser %s: %w", cfg.Path, err)
 	}
 	ctx, kill := context.WithCancel(ctx)
-	allocator, _ := chromedp.NewExecAllocator(ctx, append(options(&cfg), chromedp.UserDataDir(files.dir),
-		chromedp.Env("TMPDIR="+files.dir))...)
+	opts := append(options(&cfg), chromedp.UserDataDir(files.dir))
+	if len(files.dir) <= maxTempDir {
+		opts = append(opts, chromedp.Env("TMPDIR="+files.dir))
+	}
+	allocator, _ := chromedp.NewExecAllocator(ctx, opts...)
 	b := &Browser{cfg: cfg, files: files, kill: kill}
 	b.ctx, _ = chromedp.NewContext(allocator, chromedp.WithErrorf(func(string, ...any) {}))
 	started := make(chan error, 1)
