@@ -2,10 +2,11 @@ package chromium
 
 import (
 	"bytes"
-	"fmt"
 	"net"
 	"os"
 	"os/exec"
+	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -14,8 +15,9 @@ import (
 	"kumo/internal/content/render"
 )
 
-// TestNoNetwork: a browser that renders a hostile page reaches no server of this machine, by TCP or UDP. The test runs
-// itself in a network of its own. It logs the packets to other machines.
+// TestNoNetwork: a browser that renders a hostile page reaches no server of this machine, by TCP or UDP, and sends no packet
+// to another one, except that the kernel announces membership in a multicast group (IGMP). The test runs itself in a
+// network of its own.
 func TestNoNetwork(t *testing.T) {
 	const inside = "KUMO_TEST_NETWORK"
 	if os.Getenv(inside) == "" {
@@ -81,7 +83,18 @@ func TestNoNetwork(t *testing.T) {
 		document.title = 'tried ' + n</script>`
 	page = strings.NewReplacer("OUT", "10.7.7.7", "LOCAL", tcp.Addr().String(), "UDP", udp.LocalAddr().String(), "TURN",
 		tcp.Addr().String()).Replace(page)
+	probe, err := net.Dial("udp", "10.7.7.7:9")
+	if err != nil {
+		t.Fatal(err)
+	}
 	before := sent(t)
+	if _, err := probe.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if n := sent(t) - before; n != 1 {
+		t.Fatalf("one packet counts as %d", n)
+	}
+	before = sent(t)
 	b := newBrowser(t, func(c *Config) { c.Quiet = 3 * time.Second })
 	w := &web{files: map[string]string{"x.test/": page, "x.test/shared.js": "fetch('http://10.7.7.7/')"}}
 	r, err := b.Render(t.Context(), render.Job{URL: "http://x.test/", Answer: w.answer})
@@ -90,23 +103,51 @@ func TestNoNetwork(t *testing.T) {
 	}
 	t.Logf("%s; %d web sockets, %d windows, %d blocked", r.Title, r.WebSockets, r.Windows, r.Blocked)
 	b.Close()
-	t.Logf("%d packets to other machines", sent(t)-before)
+	if n := sent(t) - before; n != 0 {
+		t.Errorf("the browser sent %d packets to other machines", n)
+	}
 	if n := accepted.Load(); n != 0 {
 		t.Errorf("the browser made %d connections to this machine", n)
 	}
 }
 
-// sent returns the packets that have left the machine.
+// sent returns the packets that have left the machine, without those to multicast groups.
 func sent(t *testing.T) (n int) {
 	t.Helper()
-	text, err := os.ReadFile("/proc/self/net/dev")
+	_, line, ok := strings.Cut(string(read(t, "/proc/self/net/dev")), "out0:")
+	f := strings.Fields(line)
+	if !ok || len(f) < 10 {
+		t.Fatal(line)
+	}
+	packets, err := strconv.Atoi(f[9])
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, line, ok := strings.Cut(string(text), "out0:")
-	var x [9]int
-	if _, err := fmt.Sscan(line, &x[0], &x[1], &x[2], &x[3], &x[4], &x[5], &x[6], &x[7], &x[8], &n); !ok || err != nil {
-		t.Fatal(err, string(text))
+	var names []string
+	for line := range strings.Lines(string(read(t, "/proc/self/net/netstat"))) {
+		f := strings.Fields(line)
+		if len(f) == 0 || f[0] != "IpExt:" {
+			continue
+		}
+		if names == nil {
+			names = f
+			continue
+		}
+		multicast, err := strconv.Atoi(f[slices.Index(names, "OutMcastPkts")])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return packets - multicast
 	}
-	return n
+	t.Fatal("netstat has no IpExt")
+	return 0
+}
+
+func read(t *testing.T, name string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }
