@@ -287,6 +287,7 @@ func TestScreenshot(t *testing.T) {
 
 // TestLimits: a page that never loads, is huge or makes endless requests is cut off.
 func TestLimits(t *testing.T) {
+	long(t)
 	b := newBrowser(t, func(c *Config) { c.Timeout, c.MaxHTML, c.MaxRequests = 3*time.Second, 10_000, 20 })
 	w := &web{files: map[string]string{"x.test/slow": `<p>text<img src=/never>`, "x.test/never": "never",
 		"x.test/fetches": `<p>text<script>onload = () => fetch('/never')</script>`,
@@ -359,6 +360,7 @@ func TestCrash(t *testing.T) {
 
 // TestManyImages: ten thousand lazy images are no more requests than the limit allows.
 func TestManyImages(t *testing.T) {
+	long(t)
 	b := newBrowser(t, func(c *Config) { c.Timeout, c.MaxRequests = time.Minute, 20 })
 	w := &web{files: map[string]string{"x.test/": `<script>for (let i = 0; i < 1e4; i++)
 		document.write('<img loading=lazy src="/n?' + i + '">')</script>`}}
@@ -371,6 +373,7 @@ func TestManyImages(t *testing.T) {
 
 // TestRendererCrash: a page whose process crashes is an error that tells so at once, and the browser goes on.
 func TestRendererCrash(t *testing.T) {
+	long(t)
 	b := newBrowser(t, nil)
 	w := &web{files: map[string]string{"x.test/": "<p>well"}}
 	began := time.Now()
@@ -397,6 +400,7 @@ func children(t *testing.T) []string {
 // TestActions: links of virtual lists, behind buttons and from the user's script are found; consent layers and forms are
 // left alone, and a page without end is bounded.
 func TestActions(t *testing.T) {
+	long(t)
 	b := newBrowser(t, nil)
 	w := &web{files: map[string]string{
 		"x.test/list": `<div id=l style="height:9000px;position:relative"></div><script>
@@ -434,5 +438,13 @@ func TestActions(t *testing.T) {
 	}
 	if r = do("/endless", ""); len(r.HTML) == 0 || r.ActionErr == nil {
 		t.Errorf("a page without end took %v, %v", r.Took, r.ActionErr)
+	}
+}
+
+// long skips a test that mostly waits for a browser, in short runs.
+func long(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("SKIPPED: it takes some seconds; run it without -short")
 	}
 }
