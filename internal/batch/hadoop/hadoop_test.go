@@ -372,12 +372,14 @@ func TestARunThatIsEndedEndsItsJob(t *testing.T) {
 			cancel()
 		}
 	}
-	if _, err := l.Run(ctx, identity(2)); !errors.Is(err, context.Canceled) {
+	// The job waits, so that it cannot succeed first on a slow machine.
+	if _, err := l.Run(ctx, heldIdentity()); !errors.Is(err, context.Canceled) {
 		t.Errorf("the error is %v", err)
 	}
 	l.wasKilled(t, id)
 	l.watch = nil
-	result, err := l.Run(t.Context(), identity(2))
+	l.release(t)
+	result, err := l.Run(t.Context(), heldIdentity())
 	if err != nil {
 		t.Fatal(err)
 	}
