@@ -67,7 +67,7 @@ func Example() {
 
 func TestRender(t *testing.T) {
 	if testing.Short() {
-		t.Skip("a browser takes seconds to start")
+		t.Skip("SKIPPED: a browser takes seconds to start")
 	}
 	if _, err := chromium.Find(""); err != nil {
 		t.Skip("SKIPPED: ", err)

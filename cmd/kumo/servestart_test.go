@@ -10,13 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"kumo/internal/base/wait"
 	"kumo/internal/view/web/ui"
 )
 
 // newStarter returns a starter whose program is a script that notes its arguments, and their file.
 func newStarter(t *testing.T, script string) (s *crawlStarter, notes string) {
 	if _, err := os.Stat("/bin/sh"); err != nil {
-		t.Skip("there is no /bin/sh")
+		t.Skip("SKIPPED: there is no /bin/sh")
 	}
 	notes = filepath.Join(t.TempDir(), "notes")
 	program := filepath.Join(t.TempDir(), "kumo")
@@ -117,11 +118,10 @@ func TestStarterEnds(t *testing.T) {
 	if _, err := s.run(filepath.Join(s.root, "c"), nil); err != nil {
 		t.Fatal(err)
 	}
-	for {
+	for range wait.Ticks(t.Context(), 10*time.Millisecond) {
 		if _, err := os.Stat(s.program + ".ready"); err == nil {
 			break
 		}
-		time.Sleep(10 * time.Millisecond) // the script starts
 	}
 	if _, err := s.run(filepath.Join(s.root, "c"), nil); err == nil {
 		t.Error("a crawl was started twice")

@@ -166,7 +166,8 @@ func TestRenderedPages(t *testing.T) {
 	}
 }
 
-// TestScreenshots: the pictures of rendered pages are in the WARC and in pages.jsonl; one that fails costs no page.
+// TestScreenshots checks that pictures of rendered pages are stored and listed, and that a page is kept if its picture
+// fails.
 func TestScreenshots(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, map[string]http.HandlerFunc{

@@ -89,7 +89,7 @@ type Config struct {
 	Progress func(Progress)
 	Texts    vfs.FS    // disk with text.jsonl, for an exporter that needs main texts; nil: not read
 	Where    Condition // nil: all pages
-	Stream   io.Writer // receives the contents of the files, of which Dir then has none; for formats with one file
+	Stream   io.Writer // receives the file instead of Dir; only for formats with one file
 	Workers  int       // goroutines that prepare pages; default the number of processors
 }
 

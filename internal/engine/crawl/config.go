@@ -69,7 +69,7 @@ type Config struct {
 
 	Render            policy.RenderMode // pages whose scripts are run; needs Parts.Renderer unless "" or never
 	RenderVirtualTime time.Duration     // for the timers of rendered pages
-	RenderActions     []render.Action   // what is done on rendered pages
+	RenderActions     []render.Action   // performed on rendered pages
 	RenderScript      string            // JavaScript that is run on rendered pages; the body of an async function
 	RenderWait        render.Wait       // what a rendered page waits for
 	Shots             []page.ShotKind   // pictures to take of rendered pages

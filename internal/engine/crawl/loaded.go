@@ -20,7 +20,7 @@ const (
 )
 
 // loaded has the resources that rendered pages have loaded, so that a crawl with embeds does not fetch them again. A
-// style sheet refers to resources of which the browser loads only some; the others are embeds of its page.
+// browser loads only some of the resources in a style sheet; the rest are fetched as embeds of the page.
 type loaded struct {
 	mu        sync.Mutex // guards the fields below
 	plain     *bounded.Recent[uint64, struct{}]

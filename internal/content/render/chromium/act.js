@@ -14,7 +14,7 @@ globalThis.step = (() => {
 		if (node.matches('a[href], area[href]')) add(node);
 		for (const a of node.querySelectorAll('a[href], area[href]')) add(a);
 	};
-	// Virtual lists remove what has left the window.
+	// Virtual lists remove elements that are no longer visible.
 	new MutationObserver(all => {
 		for (const m of all) {
 			if (m.type === 'attributes') scan(m.target);

@@ -245,7 +245,7 @@ func headerEntries(h http.Header) (all []*fetch.HeaderEntry) {
 	return all
 }
 
-// await waits until the page is to be read, or its time is over. It reports whether it is complete.
+// await waits until the page is complete or its time is over, and reports which.
 func (g *gate) await(began time.Time, wait render.Wait) (complete bool, err error) {
 	if s := wait.Selector(); s != "" {
 		return g.awaitMatch(began, s)

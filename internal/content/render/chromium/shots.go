@@ -20,7 +20,7 @@ import (
 const (
 	shotTime     = 20 * time.Second // limit of a page's shots together
 	maxShot      = 16 << 20         // bytes of a shot; a longer one fails
-	maxHeight    = 16384            // pixels of a full page, as Chromium's textures allow; what is below is missing
+	maxHeight    = 16384            // pixels; the rest of a longer page is cut off. Chromium's textures are no larger
 	maxPrinted   = 200              // sheets of a PDF; the others are missing
 	thumbWidth   = 320              // pixels
 	thumbQuality = 75               // percent

@@ -82,7 +82,7 @@ type Reader struct {
 	open member
 	in   *bufio.Reader // compressed data
 	from int64         // offset at which the reading of in began
-	took counted       // what was read of in since
+	took counted       // the bytes read since then
 	text *bufio.Reader
 	rec  Record
 }

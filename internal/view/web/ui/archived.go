@@ -82,7 +82,7 @@ func (h *archivedPages) serve(w http.ResponseWriter, r *http.Request) {
 	h.write(w, r, c, resp)
 }
 
-// response returns what is shown of a page, without its scripts: for a rendered page, the document after them.
+// response returns the response to show: for a rendered page, the document after its scripts.
 func (h *archivedPages) response(c *crawl, r *http.Request) (*page.Response, error) {
 	if id, err := strconv.ParseInt(r.FormValue("id"), 10, 64); err == nil {
 		rec, err := c.archive.Record(id)

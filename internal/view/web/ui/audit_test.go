@@ -28,7 +28,7 @@ import (
 	"kumo/internal/lab/synthweb"
 )
 
-// A fakeStarter records what is started.
+// A fakeStarter records the crawls that it is asked to start.
 type fakeStarter struct {
 	started []StartRequest
 	every   time.Duration
