@@ -89,7 +89,7 @@ func TestRenderingNodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := n.resolveNode(given, &job.Job{Name: "news", Dir: "d"}, o.sharedSettings(flags))
-	if !errors.Is(err, chromium.ErrNoBrowser) || n.browserOf() != "" {
+	if !errors.Is(err, chromium.ErrNoBrowser) || browserOf(n) != "" {
 		t.Errorf("a node without a browser: %v", err)
 	}
 }

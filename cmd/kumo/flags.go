@@ -85,10 +85,10 @@ func (o *options) finish() (err error) {
 	if j.Fields, err = o.loadFields(); err != nil {
 		return err
 	}
-	if err = o.loadBehavior(); err != nil {
+	if err = loadBehavior(o); err != nil {
 		return err
 	}
-	if j.Renderer, err = o.renderer(); err != nil {
+	if j.Renderer, err = newRenderer(o); err != nil {
 		return err
 	}
 	if !o.noFetch {
@@ -132,11 +132,11 @@ func (o *options) check() error {
 		return usagef("--max-backoff must be greater than zero")
 	case o.Browser.Pages < 0 || o.Browser.Timeout <= 0:
 		return usagef("--render-pages cannot be negative, and --render-timeout must be greater than zero")
-	case len(j.Crawl.RenderActions) > 0 && !o.renders():
+	case len(j.Crawl.RenderActions) > 0 && !renders(o):
 		return usagef("--render-actions are for rendered pages: add --%s auto or always", setting.RenderKey)
 	case j.Crawl.RenderVirtualTime < 0:
 		return usagef("--render-virtual-time cannot be negative")
-	case (len(j.Crawl.Shots) > 0 || j.Crawl.PrintPDF) && !o.renders():
+	case (len(j.Crawl.Shots) > 0 || j.Crawl.PrintPDF) && !renders(o):
 		return usagef("--%s and --pdf show rendered pages: add --%s auto or always", setting.ScreenshotKey, setting.RenderKey)
 	case (len(j.Crawl.Shots) > 0 || j.Crawl.PrintPDF) && !slices.Contains(j.Formats, job.WARC):
 		return usagef("--%s and --pdf are stored in WARC files: add warc to --format", setting.ScreenshotKey)

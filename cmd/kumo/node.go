@@ -264,7 +264,7 @@ func (n *nodeRunner) prepare(ctx context.Context, show *console, exporter *telem
 	opts *cluster.NodeOptions) (j *job.Job, err error) {
 	j = &job.Job{Name: n.crawl, Dir: n.out, Listener: exporter.Listener(show.listener()),
 		Warn: func(err error) { show.log.Warn(err.Error()) }}
-	opts.Log, opts.Browser = show.log, n.o.browserOf()
+	opts.Log, opts.Browser = show.log, browserOf(n.o)
 	n.filters, err = openFilters(ctx, &n.o.Filter, n.crawl, func(line string) { show.log.Warn(line) })
 	if err != nil {
 		return nil, err

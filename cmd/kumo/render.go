@@ -12,10 +12,10 @@ import (
 	"kumo/internal/engine/crawl"
 )
 
-// renderer returns the browser that renders a crawl's pages. It starts with the first page. nil: no page is rendered.
-func (o *options) renderer() (crawl.Renderer, error) {
+// newRenderer returns the browser that renders a crawl's pages. It starts with the first page. nil: no page is rendered.
+func newRenderer(o *options) (crawl.Renderer, error) {
 	j := &o.Job
-	if !o.renders() || o.noFetch || o.othersFetch {
+	if !renders(o) || o.noFetch || o.othersFetch {
 		return nil, nil
 	}
 	cfg := chromium.PoolConfig{Pages: o.Browser.Pages, Browser: chromium.Config{Path: o.Browser.Path,
@@ -35,7 +35,7 @@ func (o *options) renderer() (crawl.Renderer, error) {
 }
 
 // browserOf returns the program that renders pages; "" if the machine has none.
-func (o *options) browserOf() string {
+func browserOf(o *options) string {
 	path, err := chromium.Find(o.Browser.Path)
 	if err != nil {
 		return ""
@@ -46,7 +46,7 @@ func (o *options) browserOf() string {
 const maxBehavior = 1 << 20 // bytes of the file --behavior
 
 // loadBehavior reads the script that is run on rendered pages, for each run.
-func (o *options) loadBehavior() error {
+func loadBehavior(o *options) error {
 	if o.Browser.Behavior == "" || o.noFetch {
 		return nil
 	}
@@ -56,7 +56,7 @@ func (o *options) loadBehavior() error {
 		return usagef("--%s: %w", setting.BehaviorKey, err)
 	case len(text) > maxBehavior:
 		return usagef("--%s %s: the file is longer than 1 MiB", setting.BehaviorKey, o.Browser.Behavior)
-	case !o.renders():
+	case !renders(o):
 		return usagef("--%s is for rendered pages: add --%s auto or always", setting.BehaviorKey, setting.RenderKey)
 	}
 	o.Job.Crawl.RenderScript = string(text)
@@ -64,7 +64,7 @@ func (o *options) loadBehavior() error {
 }
 
 // renders reports whether the crawl renders pages of any host.
-func (o *options) renders() bool {
+func renders(o *options) bool {
 	mode := o.Job.Crawl.Render
 	return mode != "" && mode != policy.RenderNever || o.Job.Crawl.Overrides.Renders()
 }
