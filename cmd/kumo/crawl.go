@@ -553,6 +553,9 @@ func (s *console) logging() crawl.Listener {
 		ShotFailed: func(url string, why error) {
 			s.log.Warn("no picture of a rendered page", "url", url, "why", why.Error())
 		},
+		DocumentFailed: func(url string, why error) {
+			s.log.Warn("a document was not read", "url", url, "why", why.Error())
+		},
 		RenderingStopped: func(host, why string) {
 			s.log.Info("no more pages of a kind are rendered at a host", "host", host, "why", why)
 		},

@@ -74,6 +74,10 @@ type Job struct {
 	// it.
 	Renderer crawl.Renderer
 
+	// Documents reads PDFs, office documents, e-books and images; nil: they are not read. The caller supplies the
+	// implementation. The session closes it.
+	Documents crawl.DocumentReader
+
 	Fields *Fields // nil: no records
 
 	Filters *Filters // nil: no filters; Hooks call them

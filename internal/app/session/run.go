@@ -73,6 +73,7 @@ func (s *Session) fill(r *stats.Report) {
 	if c := s.Engine.Rendering(); c != (stats.Rendering{}) {
 		r.Rendering = &c
 	}
+	r.Documents = s.Engine.Documents()
 	if s.Job.Fields != nil {
 		r.Fields = s.Job.Fields.Counts()
 	}

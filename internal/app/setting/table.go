@@ -190,6 +190,10 @@ var All = []Setting{
 		Help:   "also write each page's main text, title, author and date to text.jsonl",
 		Widens: turnedOn,
 		Value:  func(v *Values) Value { return Bool(&v.Text) }},
+	{Key: DocumentsKey, Group: Output, Scope: Crawl, Change: NextRun, Option: "Documents",
+		Help: "read PDF, office documents, e-books and images: off, links (follow their links) or text; " +
+			"default text with --text or --index (docs/reference/documents.md)",
+		Value: func(v *Values) Value { return documentMode(&v.Job.Crawl.Documents) }},
 	{Key: job.NearDuplicatesKey, Group: Output, Scope: Crawl, Change: NextRun, Option: "NearDuplicates",
 		Help:  "record near_duplicate_of, an earlier page with nearly the same text; --text implies it",
 		Value: func(v *Values) Value { return Bool(&v.Job.Crawl.NearDuplicates) }},
@@ -379,6 +383,9 @@ var All = []Setting{
 	{Key: "log-json", Group: Observing, Scope: Node, Change: PerRun, Mirror: true, Help: "log in JSON",
 		Value: func(v *Values) Value { return Bool(&v.LogJSON) }},
 }
+
+// DocumentsKey is the setting of what is read of documents.
+const DocumentsKey = "documents"
 
 // Settings of the browser that messages name.
 const (

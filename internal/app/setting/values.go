@@ -12,6 +12,7 @@ import (
 	"kumo/internal/app/job"
 	"kumo/internal/base/page"
 	"kumo/internal/base/weburl"
+	"kumo/internal/content/document"
 	"kumo/internal/content/policy"
 	"kumo/internal/content/render"
 	"kumo/internal/state/rank"
@@ -253,6 +254,12 @@ func Choice(p *string, words []string) Value {
 func renderMode(p *policy.RenderMode) Value {
 	return choice{func() string { return string(*p) }, func(w string) error { *p = policy.RenderMode(w); return nil },
 		policy.RenderModes}
+}
+
+// documentMode returns a choice of what is read of documents.
+func documentMode(p *document.Mode) Value {
+	return choice{func() string { return string(*p) }, func(w string) error { *p = document.Mode(w); return nil },
+		document.Modes}
 }
 
 // A renderWait is what a rendered page waits for.

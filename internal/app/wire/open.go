@@ -336,6 +336,10 @@ func (o *opening) assemble() error {
 		parts.Renderer = j.Renderer
 		o.Closers = append(o.Closers, j.Renderer.Close)
 	}
+	if o.willRun && j.Documents != nil {
+		parts.Documents = j.Documents
+		o.Closers = append(o.Closers, j.Documents.Close)
+	}
 	j.Crawl.PerHost = j.Frontier.PerHost
 	if !o.willRun && o.State.IsNew() { // otherwise the state has the scope seeds
 		for _, u := range o.SeedURLs {

@@ -282,6 +282,10 @@ type Record struct {
 	// the page after its scripts, from which Page, Text and Fields were read; nil if it was not rendered
 	Rendering *Rendering
 
+	// what was read of a response that is a PDF, an office document, an e-book or an image; nil for other types, and if
+	// the crawl does not read documents
+	Document *Document
+
 	Robots bool   // a robots.txt, fetched for its rules
 	Helper bool   // a resource that a rendered page requested; it is no page of the crawl
 	Digest Digest // SHA-1 of Response.Payload
@@ -297,6 +301,21 @@ type Record struct {
 
 	NoIndex   bool // the page has the directive noindex, and the crawl obeys it
 	NoArchive bool // the page has the directive noarchive, and the crawl obeys it
+}
+
+// A Document is the metadata of a PDF, an office document, an e-book or an image. Its title is that of the Page.
+type Document struct {
+	Type        string            `json:"type"`                // pdf, docx, pptx, xlsx, odt, ods, odp, epub, jpeg, ...
+	Pages       int               `json:"pages,omitempty"`     // pages, slides, sheets or chapters
+	Author      string            `json:"author,omitempty"`    // several are joined by ", "
+	Published   string            `json:"published,omitempty"` // RFC 3339, or a date only
+	Modified    string            `json:"modified,omitempty"`
+	Rights      string            `json:"rights,omitempty"`      // copyright or licence, as stated
+	Attachments []string          `json:"attachments,omitempty"` // names of embedded files
+	Properties  map[string]string `json:"properties,omitempty"`  // such as an image's width and camera
+	// why its text is missing or incomplete: encrypted, no-text, cut, broken, too-large, timeout, crashed or unsupported
+	WhyNot string `json:"why_not,omitempty"`
+	Detail string `json:"detail,omitempty"` // WhyNot in words
 }
 
 // A Rendering is a page as a browser shows it, after its scripts.

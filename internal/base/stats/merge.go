@@ -63,6 +63,7 @@ func (r *Report) addCounts(o *Report) {
 	r.NeedsScript += o.NeedsScript
 	r.Rendered += o.Rendered
 	r.Rendering = r.Rendering.merge(o.Rendering)
+	r.Documents = r.Documents.Merge(o.Documents)
 	r.Known += o.Known
 	r.Waiting += o.Waiting
 	r.PendingDedup += o.PendingDedup

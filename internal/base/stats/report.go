@@ -57,6 +57,7 @@ type Report struct {
 
 	// of this run; nil if no page was rendered
 	Rendering *Rendering `json:"rendering,omitempty"`
+	Documents *Documents `json:"documents,omitempty"` // of this run; nil: none were read
 
 	Cookies        int64 `json:"cookies"`         // cookies in the jar
 	CookiesEvicted int64 `json:"cookies_evicted"` // cookies evicted in this run for lack of space
@@ -194,6 +195,7 @@ func (r *Report) PrintCounts(w io.Writer) {
 			Count(r.NeedsScript, "pages"), Either(r.NeedsScript, "shows", "show"), Either(r.NeedsScript, "it", "them"))
 	}
 	r.Rendering.print(row, r.Rendered)
+	r.Documents.print(row)
 	r.PrintFields(row)
 	r.printFilters(row)
 	if r.Abandoned > 0 {

@@ -28,6 +28,15 @@ func (d *Document) Plain() string {
 	return b.String()
 }
 
+// LinkCount returns the number of links.
+func (d *Document) LinkCount() int {
+	n := len(d.Links)
+	for i := range d.Blocks {
+		n += len(d.Blocks[i].Links)
+	}
+	return n
+}
+
 // HTML returns the document as an HTML page in UTF-8: title, author, dates and language as a page declares them, and
 // the blocks as headings, paragraphs, lists and tables. Links keep their targets; those without text of their own are
 // listed at the end.

@@ -12,6 +12,7 @@ import (
 	"kumo/internal/base/weburl"
 	"kumo/internal/cluster/member"
 	"kumo/internal/content/cookies"
+	"kumo/internal/content/document"
 	"kumo/internal/content/login"
 	"kumo/internal/content/policy"
 	"kumo/internal/content/render"
@@ -74,6 +75,7 @@ type Config struct {
 	RenderWait        render.Wait       // what a rendered page waits for
 	Shots             []page.ShotKind   // pictures to take of rendered pages
 	PrintPDF          bool              // also print them
+	Documents         document.Mode     // what is read of documents; needs Parts.Documents unless Off
 	PerHost           int               // requests to a host at once for the resources of rendered pages; default 1
 
 	Rate   float64       // requests per second to all hosts together; 0: unlimited
@@ -206,6 +208,8 @@ type Parts struct {
 	Free     func() (uint64, error) // returns the free bytes on the crawl's disk; used if Config.MinFree is set
 	Stats    *stats.Counter
 	Renderer Renderer // runs the scripts of pages; nil: none are run
-	Listener Listener
-	Hooks    Hooks
+	// Documents reads PDFs, office documents and images; nil: they are not read
+	Documents DocumentReader
+	Listener  Listener
+	Hooks     Hooks
 }

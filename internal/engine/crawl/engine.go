@@ -183,6 +183,7 @@ func New(config Config, p Parts, s *recovery.State) *Engine {
 		fetcher: p.Fetcher, header: p.Header, scopeSeeds: roots, limits: lim, origins: origins, frontier: front,
 		hosts: hosts, known: known, names: names, ledger: log, decoder: decoder, stats: s.Stats, shared: p.Resources,
 		cache: resourceCache{size: cfg.Shares.resources()}}, p.Listener)
+	visits.documents = newDocuments(p.Documents, cfg.Documents, p.Listener)
 	reading := reading{pool: newReadPool(p.NewParser, cfg.Shares), decoder: decoder,
 		text: p.Text, fields: p.Fields}
 	workers := &workerPool{

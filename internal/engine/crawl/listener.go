@@ -36,6 +36,8 @@ type Listener struct {
 	ActionFailed func(url string, why error)
 	// a picture of a rendered page could not be taken
 	ShotFailed func(url string, why error)
+	// a document could not be read because its reader crashed or took too long; its record is stored nevertheless
+	DocumentFailed func(url string, why error)
 	// some pages of a host are no longer rendered, as that gained nothing
 	RenderingStopped func(host, why string)
 }
@@ -59,6 +61,7 @@ func Tee(a, b Listener) Listener {
 		RenderFailed:     both2(a.RenderFailed, b.RenderFailed),
 		ActionFailed:     both2(a.ActionFailed, b.ActionFailed),
 		ShotFailed:       both2(a.ShotFailed, b.ShotFailed),
+		DocumentFailed:   both2(a.DocumentFailed, b.DocumentFailed),
 		RenderingStopped: both2(a.RenderingStopped, b.RenderingStopped),
 		Slowed: func(host string, status int, ask, wait time.Duration) {
 			for _, f := range [...]func(string, int, time.Duration, time.Duration){a.Slowed, b.Slowed} {

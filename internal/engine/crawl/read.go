@@ -11,6 +11,7 @@ import (
 
 	"kumo/internal/base/item"
 	"kumo/internal/base/page"
+	"kumo/internal/content/document"
 	"kumo/internal/content/fetch"
 	"kumo/internal/content/parse"
 	"kumo/internal/state/frontier"
@@ -47,6 +48,7 @@ type pageReader struct {
 	abandons   *abandoner
 	buffers    *batchPool
 	renderings *renderings // nil: no page is rendered
+	documents  *documents  // nil: no document is read
 }
 
 // readAnswer parses a response at a slot that is large enough. If the crawl stops while it waits for a large slot, it
@@ -75,9 +77,15 @@ func (p *pageReader) read(ctx context.Context, rec *page.Record, it *item.Item) 
 			return err
 		}
 	}
+	var doc *document.Document
+	if p.documents != nil && shown == rec.Response {
+		if shown, doc, err = p.readDocument(ctx, rec, it); err != nil {
+			return err
+		}
+	}
 	rec.Page = &p.answer.page
 	p.cfg.Ignore.Mark(rec)
-	if err := p.extract(rec, shown); err != nil && rec.Response.Malformed == "" {
+	if err := p.extract(rec, shown, doc); err != nil && rec.Response.Malformed == "" {
 		rec.Response.Malformed = err.Error()
 	}
 	if p.hooks.Record != nil {
@@ -121,7 +129,8 @@ func (p *pageReader) parse(resp *page.Response, it *item.Item) (fits bool, err e
 		read = p.answer.parser.ParseList
 	}
 	malformed := ""
-	if p.cfg.DecodeAll || it.Kind == page.Sitemap || parse.Readable(parse.MediaType(resp.Header.Get("Content-Type"))) {
+	coded := p.documents != nil && resp.Header.Get("Content-Encoding") != ""
+	if p.cfg.DecodeAll || coded || it.Kind == page.Sitemap || parse.Readable(parse.MediaType(resp.Header.Get("Content-Type"))) {
 		switch err := p.answer.decoder.Decode(resp, p.answer.room); {
 		case errors.Is(err, fetch.ErrDisk):
 			return false, err
@@ -183,19 +192,31 @@ func digest(resp *page.Response) (page.Digest, error) {
 }
 
 // extract adds an answered page's main text and its fields by rules to the record, unless the page forbids to show
-// them. shown is the response from which the page was read.
-func (p *pageReader) extract(rec *page.Record, shown *page.Response) (err error) {
+// them. shown is the response from which the page was read, and doc the document that it shows; nil if it is none.
+func (p *pageReader) extract(rec *page.Record, shown *page.Response, doc *document.Document) (err error) {
 	if rec.NoIndex || rec.NoArchive || rec.Response.Status != http.StatusOK {
 		return nil
 	}
-	if p.text != nil && parse.IsHTML(rec.Page.Sniffed) {
-		if rec.Text, err = p.text(shown, rec.Page); rec.Text != nil {
+	pg := rec.Page
+	if doc != nil {
+		html := *pg
+		html.Sniffed, html.Charset = "text/html", "utf-8"
+		pg = &html
+	}
+	switch {
+	case p.text == nil:
+	case doc != nil:
+		if p.documents.text {
+			rec.Text = doc.MainText()
+		}
+	case parse.IsHTML(pg.Sniffed):
+		if rec.Text, err = p.text(shown, pg); rec.Text != nil {
 			err = nil // text within the limit is worth keeping
 		}
 	}
 	if p.fields != nil {
 		var failed error
-		rec.Fields, failed = p.fields(shown, rec.Page)
+		rec.Fields, failed = p.fields(shown, pg)
 		err = cmp.Or(err, failed)
 	}
 	return err

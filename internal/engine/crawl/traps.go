@@ -219,7 +219,8 @@ func (t *trapVisit) endTrial(o traps.Outcome) {
 }
 
 // compare looks for a similar page, and reports the result to the detector. It returns the number of duplicate pages in
-// a row on the way to the page's links. shown is the response from which the page was read. The caller holds the slot where the page was read.
+// a row on the way to the page's links. shown is the response from which the page was read.
+// The caller holds the slot where the page was read.
 func (t *trapVisit) compare(rec *page.Record, shown *page.Response, it *item.Item, signer *duplicate.Reader) (vain uint8) {
 	before := it.Vain
 	if t.linked {
@@ -229,7 +230,7 @@ func (t *trapVisit) compare(rec *page.Record, shown *page.Response, it *item.Ite
 		return before
 	}
 	var sig *duplicate.Signature
-	html := parse.IsHTML(rec.Page.Sniffed)
+	html := parse.IsHTML(rec.Page.Sniffed) || shown != rec.Response
 	domain := t.guard.detector.Domain(t.url)
 	compared := !html || t.mustCompare(rec, it, domain) // other types are compared by their bytes
 	if html && compared {

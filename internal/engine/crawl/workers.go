@@ -194,6 +194,7 @@ type visits struct {
 	turns      Turns       // nil: no other crawl visits the hosts
 	resources  Resources   // nil: the process has no other crawl
 	renderings *renderings // nil: no page is rendered
+	documents  *documents  // nil: no document is read
 }
 
 // reading has the parts that workers use to read answers.
@@ -209,6 +210,7 @@ func newWorker(v *visits, r *reading, traps *trapGuard, ranks *ranking, archive 
 	w.revisit = revisit{cfg: v.cfg, known: v.known, archive: archive, answer: &w.answer}
 	w.reader = pageReader{text: r.text, fields: r.fields, answer: &w.answer, batch: &w.batch, revisit: &w.revisit,
 		trap: &w.trap, cfg: v.cfg, hooks: v.hooks, known: v.known, ranks: ranks, admission: v.admission,
-		abandons: v.abandons, buffers: buffers, renderings: v.renderings}
+		abandons: v.abandons, buffers: buffers, renderings: v.renderings,
+		documents: v.documents}
 	return w
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/base32"
 	"encoding/binary"
 	"encoding/hex"
+	"encoding/json"
 	"net/netip"
 	"strconv"
 	"time"
@@ -78,6 +79,14 @@ func (l *object) hash(name string, sum uint64) {
 }
 
 func (l *object) end() []byte { return append(l.b, '}', '\n') }
+
+// json writes a value in the form of package json.
+func (l *object) json(name string, value any) {
+	if b, err := json.Marshal(value); err == nil { // strings and integers always have a JSON form
+		l.key(name)
+		l.b = append(l.b, b...)
+	}
+}
 
 func (l *object) variants(name string, all []page.Variant) {
 	if len(all) == 0 {

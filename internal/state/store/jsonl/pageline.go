@@ -38,9 +38,10 @@ type PageLine struct {
 	RenderRequests int            `json:"render_requests,omitempty"` // answered requests of the page, without that for itself
 	RenderSeconds  float64        `json:"render_seconds,omitempty"`
 	Screenshots    []Screenshot   `json:"screenshots,omitempty"`
-	Revisit        string         `json:"revisit,omitempty"` // earlier URL with the same payload
-	Recrawl        string         `json:"recrawl,omitempty"` // result of the visit, if the URL was visited before
-	Robots         string         `json:"robots,omitempty"`  // the page's directives for robots, as written
+	Document       *page.Document `json:"document,omitempty"` // of a PDF, an office document, an e-book or an image
+	Revisit        string         `json:"revisit,omitempty"`  // earlier URL with the same payload
+	Recrawl        string         `json:"recrawl,omitempty"`  // result of the visit, if the URL was visited before
+	Robots         string         `json:"robots,omitempty"`   // the page's directives for robots, as written
 	// the page has the directive noindex, and the crawl obeys it
 	NoIndex bool `json:"noindex,omitempty"`
 	// the page has the directive noarchive, and the crawl obeys it
@@ -112,6 +113,7 @@ func (p *PageLine) set(rec *page.Record) {
 			p.Screenshots = append(p.Screenshots, Screenshot{s.Kind, int64(len(s.Data))})
 		}
 	}
+	p.Document = rec.Document
 	if rec.Revisit != nil {
 		p.Revisit = rec.Revisit.URL
 	}
@@ -171,6 +173,9 @@ func (p *PageLine) Append(b []byte) []byte {
 		l.key("render_seconds")
 		l.b = strconv.AppendFloat(l.b, p.RenderSeconds, 'f', 3, 64)
 		l.screenshots("screenshots", p.Screenshots)
+	}
+	if p.Document != nil {
+		l.json("document", p.Document)
 	}
 	l.optional("revisit", p.Revisit)
 	l.optional("near_duplicate_of", p.NearDuplicate)

@@ -5,6 +5,7 @@ import (
 	"crypto/sha1"
 	"encoding/binary"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -262,6 +263,9 @@ func appendDescription(b []byte, rec *page.Record) []byte {
 		b = fmt.Appendf(b, "rendered: requests=%d seconds=%.3f complete=%t\r\n", r.Requests, r.Took.Seconds(), r.Complete)
 		b = appendShots(b, r.Shots)
 	}
+	if rec.Document != nil {
+		b = appendDocument(b, rec.Document)
+	}
 	if isUnmodified(rec) {
 		for line := range bytes.Lines(headBytes(rec.Response)) {
 			b = appendField(b, "http-response", string(bytes.TrimRight(line, "\r\n")))
@@ -283,6 +287,15 @@ func appendDescription(b []byte, rec *page.Record) []byte {
 	}
 	b = appendField(b, "nearDuplicateOf", rec.NearDuplicate)
 	return appendField(b, "robots", rec.Page.Robots.Meta)
+}
+
+// appendDocument appends the metadata of a document as JSON, as in pages.jsonl.
+func appendDocument(b []byte, d *page.Document) []byte {
+	value, err := json.Marshal(d)
+	if err != nil { // strings and integers always have a JSON form
+		return b
+	}
+	return appendField(b, "document", string(value))
 }
 
 // appendShots appends the kinds and lengths of a page's pictures: "screenshots: view=4711 pdf=815".
