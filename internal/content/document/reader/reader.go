@@ -1,0 +1,70 @@
+// Package reader reads documents of all formats: it detects the format by the content and calls the format's reader.
+package reader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"kumo/internal/content/document"
+)
+
+// PDF reads PDF files. Its methods are safe for concurrent use.
+type PDF interface {
+	Read(ctx context.Context, f document.File, lim document.Limits) (*document.Document, error)
+}
+
+// Config has the readers that are not part of this package.
+type Config struct {
+	PDF PDF // nil: PDF files are document.Unsupported
+}
+
+// A Reader reads documents. It is safe for concurrent use.
+type Reader struct {
+	cfg Config
+}
+
+// New returns a Reader.
+func New(cfg Config) *Reader { return &Reader{cfg} }
+
+// headSize is how many bytes document.Detect needs.
+const headSize = 1024
+
+// Read reads a document. It returns an error, always a *document.Error, only if it read nothing; otherwise the
+// document's Problem says what is missing. After ctx ends, Read returns at the next access to the file. A panic in a
+// reader is a document.Crashed with its text.
+func (r *Reader) Read(ctx context.Context, f document.File, lim document.Limits) (d *document.Document, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			d, err = nil, document.Errorf(document.Crashed, "read document: panic: %v", p)
+		}
+	}()
+	head := make([]byte, min(headSize, max(f.Size(), 0)))
+	if n, err := f.ReadAt(head, 0); n < len(head) && !errors.Is(err, io.EOF) {
+		return nil, document.Errorf(document.Broken, "read document: %w", err)
+	}
+	d, err = r.read(ctx, document.Detect(head), f, lim)
+	if cause := ctx.Err(); cause != nil && (err != nil || d.Problem != "") {
+		if err != nil {
+			return nil, document.Errorf(document.Timeout, "read document: %w", cause)
+		}
+		d.Problem, d.Detail = document.Timeout, fmt.Sprintf("read document: %v", cause)
+	}
+	var known *document.Error
+	if err != nil && !errors.As(err, &known) {
+		err = document.Errorf(document.Broken, "%w", err)
+	}
+	return d, err
+}
+
+func (r *Reader) read(ctx context.Context, format document.Format, f document.File,
+	lim document.Limits) (*document.Document, error) {
+	switch {
+	case format == document.PDF && r.cfg.PDF != nil:
+		return r.cfg.PDF.Read(ctx, f, lim)
+	case format == "":
+		return nil, document.Errorf(document.Unsupported, "the file is of no format that kumo reads as a document")
+	}
+	return nil, document.Errorf(document.Unsupported, "this kumo has no reader for %s files", format)
+}
