@@ -118,7 +118,7 @@ func (s *source) mime(ctx context.Context, args []string, in *check.MIMEIn) erro
 	return nil
 }
 
-func (s *source) openFirst(ctx context.Context, args []string) (doc *document, second string, err error) {
+func (s *source) openFirst(ctx context.Context, args []string) (doc *sourceFile, second string, err error) {
 	name, second, err := oneOrTwo(args)
 	if err != nil {
 		return nil, "", err

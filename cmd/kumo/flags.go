@@ -82,6 +82,7 @@ func (o *options) finish() (err error) {
 	if o.Text = o.Text || o.Index; o.Text {
 		j.Text = mainTexts(o.Job.Shares)
 	}
+	j.Documents = documentsOf(o)
 	if j.Fields, err = o.loadFields(); err != nil {
 		return err
 	}

@@ -59,7 +59,9 @@ func (d *documents) read(ctx context.Context, url string, format document.Format
 	if err != nil {
 		doc = document.Failed(format, err)
 	}
-	d.count(url, doc, time.Since(start))
+	if doc.Format != document.Archive {
+		d.count(url, doc, time.Since(start))
+	}
 	return doc, nil
 }
 
@@ -173,6 +175,9 @@ func (p *pageReader) readDocument(ctx context.Context, rec *page.Record, it *ite
 	doc, err := p.documents.read(ctx, rec.URL, format, file)
 	if err != nil {
 		return nil, nil, err
+	}
+	if doc.Format == document.Archive { // a ZIP archive of other files
+		return resp, nil, p.readAnswer(ctx, resp, it)
 	}
 	shown := resp.Rendered(doc.HTML())
 	if err := p.readAnswer(ctx, shown, it); err != nil {

@@ -57,7 +57,8 @@ func bindTLS(f *pflag.FlagSet, insecure, postQuantum, legacy *bool) {
 	f.BoolVar(legacy, "tls-legacy", false, "accept TLS 1.0 and 1.1, and cipher suites that browsers have dropped")
 }
 
-type document struct {
+// A sourceFile is the content of a URL or a file.
+type sourceFile struct {
 	body        []byte
 	contentType string      // for a file, by its name; "" if unknown
 	url         string      // "" for a file
@@ -67,7 +68,7 @@ type document struct {
 
 // open reads a document. It follows up to the given number of redirects; more of them give get.ErrRedirects together
 // with the last answer.
-func (s *source) open(ctx context.Context, name string, redirects int) (*document, error) {
+func (s *source) open(ctx context.Context, name string, redirects int) (*sourceFile, error) {
 	if isURL(name) {
 		return s.fetch(ctx, name, redirects)
 	}
@@ -75,7 +76,7 @@ func (s *source) open(ctx context.Context, name string, redirects int) (*documen
 	if err != nil {
 		return nil, err
 	}
-	return &document{body: body, contentType: fileTypes[strings.ToLower(filepath.Ext(name))]}, nil
+	return &sourceFile{body: body, contentType: fileTypes[strings.ToLower(filepath.Ext(name))]}, nil
 }
 
 // fileTypes are the media types that servers usually send, by file name extension.
@@ -83,7 +84,7 @@ var fileTypes = map[string]string{".html": "text/html", ".htm": "text/html", ".x
 	".txt": "text/plain", ".xml": "application/xml", ".css": "text/css", ".js": "text/javascript",
 	".mjs": "text/javascript", ".json": "application/json"}
 
-func (s *source) fetch(ctx context.Context, url string, redirects int) (*document, error) {
+func (s *source) fetch(ctx context.Context, url string, redirects int) (*sourceFile, error) {
 	within, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	get := s.get
@@ -110,7 +111,7 @@ func (s *source) fetch(ctx context.Context, url string, redirects int) (*documen
 		return nil, err
 	}
 	last := answers[len(answers)-1]
-	return &document{body: last.Body, contentType: last.Header.Get("Content-Type"), url: last.URL, status: last.Status,
+	return &sourceFile{body: last.Body, contentType: last.Header.Get("Content-Type"), url: last.URL, status: last.Status,
 		header: last.Header}, err
 }
 
