@@ -82,6 +82,7 @@ const exportExample = `  kumo export --to site crawls/example.com example
 type exportOptions struct {
 	form, where, temp string
 	quiet             bool
+	documents         documentsFlag
 }
 
 func exportCommand() *cobra.Command {
@@ -116,6 +117,7 @@ func exportCommand() *cobra.Command {
 		}}
 	f := cmd.Flags()
 	f.Var(formatOrSink{setting.Choice(&o.form, exports.Formats()), &o.form}, "to", "the export format, or a sink's URL")
+	o.documents.bind(f)
 	f.StringVar(&o.where, "where", "", "export only pages for which `CONDITION` is true")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print only errors")
 	f.StringVar(&o.temp, "temp", "", "sort in this `FOLDER` (default: the system's temporary folder)")
@@ -145,7 +147,7 @@ func (o *exportOptions) run(ctx context.Context, names []string, dir string) (_ 
 	}
 	x := exports.Export{Canon: j.Crawl.Canon, Start: canonical(j.Seeds)}
 	x.Format, x.Crawl, x.Dir, x.Temp, x.Disk = o.form, crawl, dir, o.temp, src.Disk
-	x.Condition = o.where
+	x.Condition, x.Documents = o.where, o.documents.reader()
 	show, clear := exportProgress(!o.quiet)
 	x.Progress = show
 	r, err := exports.Run(ctx, x)

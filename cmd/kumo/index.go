@@ -35,6 +35,7 @@ An index that is damaged, or from another version of kumo, is rebuilt.`
 
 func indexCommand() *cobra.Command {
 	var quiet, anew bool
+	var documents documentsFlag
 	cmd := &cobra.Command{Use: "index CRAWL [FOLDER]", Short: "Build the full-text index of a crawl", Long: indexLong,
 		Example: "  kumo index crawls/example.com\n  kumo search -o crawls/example.com 'tea \"green kettle\" -shop " +
 			"lang:en'\n  kumo index s3://bucket/news/b~12345678 lost-b",
@@ -49,7 +50,7 @@ func indexCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			x := sinks.Indexing{Crawl: args[0], Rebuild: anew}
+			x := sinks.Indexing{Crawl: args[0], Rebuild: anew, Documents: documents.reader()}
 			named := func(err error) error { return err }
 			if len(args) == 2 {
 				src, err := uploads.OpenSource(cmd.Context(), args[0])
@@ -79,6 +80,7 @@ func indexCommand() *cobra.Command {
 			return nil
 		}}
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print only errors")
+	documents.bind(cmd.Flags())
 	cmd.Flags().BoolVar(&anew, "anew", false, "rebuild the index")
 	return cmd
 }

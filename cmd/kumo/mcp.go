@@ -225,7 +225,8 @@ func (m *mcpServer) serve(more ...ui.Crawl) (name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.crawls = append(m.crawls, more...)
-	s := ui.New(ui.Config{Crawls: m.crawls, Batches: m.batches, Log: m.log})
+	s := ui.New(ui.Config{Crawls: m.crawls, Batches: m.batches, Log: m.log,
+		Documents: sharedDocuments()})
 	m.servers = append(m.servers, s)
 	if names := s.Names(); len(names) > 0 {
 		name = names[len(names)-1]

@@ -61,6 +61,7 @@ func streamExport(ctx context.Context, dir, format string, w io.Writer) (err err
 	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
 	x := exports.Export{Canon: j.Crawl.Canon, Start: canonical(j.Seeds)}
 	x.Format, x.Crawl, x.Dir, x.Disk, x.Stream = format, src.Dir, temp, src.Disk, w
+	x.Documents = sharedDocuments()
 	_, err = exports.Run(ctx, x)
 	return err
 }

@@ -40,7 +40,8 @@ func (o *exportOptions) send(ctx context.Context, crawl string, out io.Writer) e
 	if err := uploads.CheckLocal(crawl, "an export to a server"); err != nil {
 		return err
 	}
-	x := sinks.Export{Crawl: crawl, Sink: o.form, Condition: o.where, Temp: o.temp, Out: out}
+	x := sinks.Export{Crawl: crawl, Sink: o.form, Condition: o.where, Temp: o.temp, Out: out,
+		Documents: o.documents.reader()}
 	show, clear := exportProgress(!o.quiet)
 	x.Progress = show
 	said := ""

@@ -147,7 +147,8 @@ func (p *uiPage) serve(ctx context.Context, log *slog.Logger, shown *webContent)
 	defer end()
 	p.logURL(log, note, kept, shown)
 	s := ui.New(ui.Config{Crawls: shown.Crawls, Batches: shown.Batches, Experiments: shown.Experiments, Hosts: p.hosts,
-		Token: note.Token, Secure: p.flags.Cert != "", Log: log, Starter: shown.Starter})
+		Token: note.Token, Secure: p.flags.Cert != "", Log: log, Starter: shown.Starter,
+		Documents: sharedDocuments()})
 	return s.Serve(ctx, p.listen, p.flags.Cert, p.flags.Key)
 }
 

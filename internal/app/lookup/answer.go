@@ -14,6 +14,7 @@ import (
 	"kumo/internal/archive/export/captures"
 	"kumo/internal/base/page"
 	"kumo/internal/base/vfs"
+	"kumo/internal/content/document"
 	"kumo/internal/content/maintext"
 	"kumo/internal/content/parse"
 	"kumo/internal/state/store"
@@ -35,8 +36,8 @@ func (a *Archive) Answer(ctx context.Context, r *Record) (*page.Response, error)
 	return resp, err
 }
 
-// Document reads the document of a record, to be parsed: for a rendered page that after its scripts, otherwise the
-// response.
+// Document reads the document of a record, to be parsed: for a rendered page that after its scripts, for a PDF and the
+// like its HTML form, otherwise the response.
 func (a *Archive) Document(ctx context.Context, r *Record) (*page.Response, error) {
 	if r.Status == 0 || r.WARC == "" {
 		return nil, ErrNoAnswer
@@ -150,15 +151,26 @@ func (a *Archive) withSlot(ctx context.Context, f func() error) error {
 
 func (a *Archive) read(ctx context.Context, c *captures.Capture) (resp, doc *page.Response, err error) {
 	err = a.withSlot(ctx, func() error {
-		in := captures.NewReader(a.disk, a.dir, MaxBody)
+		in := captures.NewReader(a.disk, a.dir, MaxBody, a.readFunc(ctx))
 		defer in.Close() //nolint:errcheck // it only reads
-		resp, doc, err = in.ReadDocument(c)
+		x, err := in.ReadAnswer(c)
+		if err == nil {
+			resp, doc = x.Response, x.Shown
+		}
 		return err
 	})
 	if _, is := errors.AsType[*captures.RecordError](err); is {
 		return nil, nil, fmt.Errorf("%w: %w", ErrNoAnswer, err)
 	}
 	return resp, doc, err
+}
+
+// readFunc returns the function that reads documents; nil if they are not read.
+func (a *Archive) readFunc(ctx context.Context) document.ReadFunc {
+	if a.documents == nil {
+		return nil
+	}
+	return func(f document.File) (*document.Document, error) { return a.documents.Read(ctx, f, document.Default()) }
 }
 
 // read parses a response. If a list is malformed or too long, the entries read so far are returned.
@@ -211,21 +223,20 @@ type Text struct {
 	Kind      string `json:"kind,omitempty"` // of page: article, forum, product, …
 	Text      string `json:"text"`
 	Comments  string `json:"comments,omitempty"` // of readers or customers
-	Main      bool   `json:"main"`               // the main text of an HTML page, not the raw body
+	Main      bool   `json:"main"`               // the main text of an HTML page or a document, not the raw body
 	Truncated bool   `json:"truncated"`          // the text or the comments are longer
 }
 
 const textBytes = 1 << 20 // maximum size of a returned text, and of comments
 
-// TextOf returns the text of a response: the main text of HTML, other text verbatim, and none for other types.
-func TextOf(resp *page.Response) (*Text, error) {
-	return textOf(resp, func(body []byte, url, _ string) (maintext.Text, error) { return maintext.Extract(body, url) })
-}
+// TextOf returns the text of a response: the main text of HTML and of documents, other text verbatim, and none for
+// other types.
+func TextOf(resp *page.Response) (*Text, error) { return textOf(resp, false) }
 
-// MarkdownOf is TextOf with the main text of HTML in Markdown.
-func MarkdownOf(resp *page.Response) (*Text, error) { return textOf(resp, maintext.ExtractMarkdown) }
+// MarkdownOf is TextOf with the main text in Markdown.
+func MarkdownOf(resp *page.Response) (*Text, error) { return textOf(resp, true) }
 
-func textOf(resp *page.Response, extract func(body []byte, url, charset string) (maintext.Text, error)) (*Text, error) {
+func textOf(resp *page.Response, markdown bool) (*Text, error) {
 	pg, err := read(resp, parse.Config{Language: true})
 	if err != nil {
 		return nil, err
@@ -233,10 +244,21 @@ func textOf(resp *page.Response, extract func(body []byte, url, charset string) 
 	t := &Text{Title: pg.Title, Lang: pg.Lang}
 	kind := cmp.Or(pg.Sniffed, pg.Type)
 	switch {
+	case resp.Main != nil:
+		m := resp.Main
+		t.Lang, t.Headline, t.Author, t.Published, t.Kind = m.Lang, m.Headline, m.Author, m.Published, m.Kind
+		if t.Text, t.Main = m.Text, true; markdown {
+			t.Text = maintext.Markdown(resp.Body, resp.URL)
+		}
 	case parse.IsHTML(kind):
 		// after a limit, the text so far is returned
 		charset := cmp.Or(pg.Charset, "utf-8")
-		m, _ := extract(parse.UTF8(resp.Body, charset), resp.URL, charset)
+		var m maintext.Text
+		if body := parse.UTF8(resp.Body, charset); markdown {
+			m, _ = maintext.ExtractMarkdown(body, resp.URL, charset)
+		} else {
+			m, _ = maintext.Extract(body, resp.URL)
+		}
 		t.Headline, t.Author, t.Published, t.Kind = m.Headline, m.Author, m.Published, m.Kind
 		t.Text, t.Comments, t.Main = m.Text, m.Comments, true
 	case pg.Charset != "" || IsText(kind):

@@ -19,6 +19,7 @@ import (
 
 	"kumo/internal/base/field"
 	"kumo/internal/base/vfs"
+	"kumo/internal/content/document"
 	"kumo/internal/state/store/jsonl"
 )
 
@@ -27,14 +28,17 @@ type Archive struct {
 	disk  vfs.FS
 	dir   string
 	slots chan struct{} // limits concurrent reads of records
+
+	documents document.Reader // nil: documents are not read
 }
 
 // maxReaders limits the concurrent reads of records: each may need twice [MaxBody].
 const maxReaders = 4
 
-// New returns the archive of the crawl in dir.
-func New(disk vfs.FS, dir string) *Archive {
-	return &Archive{disk, dir, make(chan struct{}, maxReaders)}
+// New returns the archive of the crawl in dir. Its PDFs, office documents and e-books are read with documents; nil: they
+// have no text.
+func New(disk vfs.FS, dir string, documents document.Reader) *Archive {
+	return &Archive{disk, dir, make(chan struct{}, maxReaders), documents}
 }
 
 const (

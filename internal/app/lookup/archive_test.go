@@ -38,7 +38,7 @@ func crawled(t *testing.T, j *job.Job) *lookup.Archive {
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return lookup.New(vfs.OS, j.Dir)
+	return lookup.New(vfs.OS, j.Dir, nil)
 }
 
 func everything(t *testing.T, a *lookup.Archive, f lookup.Filter, n int) (all []lookup.Record) {
@@ -183,7 +183,7 @@ func TestFilters(t *testing.T) {
 func TestDamagedFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	a := lookup.New(vfs.OS, dir)
+	a := lookup.New(vfs.OS, dir, nil)
 	if all, next, err := a.List(t.Context(), lookup.Filter{}, lookup.Last, 5); len(all) > 0 || next != 0 || err != nil {
 		t.Error(all, next, err)
 	}

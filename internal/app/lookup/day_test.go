@@ -35,7 +35,7 @@ func TestRecordsOfADay(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "pages.jsonl"), []byte(b.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	a := lookup.New(vfs.OS, dir)
+	a := lookup.New(vfs.OS, dir, nil)
 	for _, day := range []string{"2026-11-19", "2026-11-20", "2026-11-21", "2026-11-22", "2026-11", "2026-12-01",
 		"2025-01-01", "2026-11-31"} {
 		if got := len(everything(t, a, lookup.Filter{Day: day}, 300)); got != want[day] {

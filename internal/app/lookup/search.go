@@ -163,7 +163,12 @@ func (q *Query) matchesHost(url string) bool {
 // hasText reports whether a record has a text of its own. A revisit has not: its original is found instead.
 func hasText(r *Record) bool {
 	kind := cmp.Or(r.Sniffed, r.Type)
-	return r.Status/100 == 2 && r.Revisit == "" && r.WARC != "" && (parse.IsHTML(kind) || IsText(kind))
+	return r.Status/100 == 2 && r.Revisit == "" && r.WARC != "" && (parse.IsHTML(kind) || IsText(kind) || hasDocument(r))
+}
+
+// hasDocument reports whether a record is a document that the crawl could read.
+func hasDocument(r *Record) bool {
+	return r.Document != nil && r.Document.WhyNot == "" && r.Document.Pages > 0
 }
 
 // missingWords returns the words that are not in text.

@@ -25,7 +25,7 @@ func TestSearchIsBounded(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "pages.jsonl"), []byte(text.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	a := lookup.New(vfs.OS, dir)
+	a := lookup.New(vfs.OS, dir, nil)
 	records, steps := 0, 0
 	for cursor := int64(lookup.Last); ; steps++ {
 		x, err := a.Search(t.Context(), lookup.Query{Words: []string{"nowhere"}}, cursor, 10)

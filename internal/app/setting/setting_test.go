@@ -101,7 +101,7 @@ func TestOverridesAreSettings(t *testing.T) {
 // TestDocument compares docs/reference/settings.md with the table. With -update it writes the page.
 func TestDocument(t *testing.T) {
 	const name = "../../../docs/reference/settings.md"
-	want := document()
+	want := settingsPage()
 	if *update {
 		if err := os.WriteFile(name, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
@@ -114,8 +114,8 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// document returns docs/reference/settings.md.
-func document() string {
+// settingsPage returns docs/reference/settings.md.
+func settingsPage() string {
 	var b strings.Builder
 	b.WriteString(strings.ReplaceAll(`# Settings
 

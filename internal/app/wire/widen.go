@@ -19,6 +19,7 @@ import (
 	"kumo/internal/base/page"
 	"kumo/internal/base/settings"
 	"kumo/internal/base/stats"
+	"kumo/internal/content/document"
 	"kumo/internal/content/fetch"
 	"kumo/internal/content/parse"
 	"kumo/internal/content/traps"
@@ -194,7 +195,7 @@ func (o *opening) reread(ctx context.Context, w widening) (n rereadCounts, err e
 		if err != nil || p.WARC == "" || p.Status != http.StatusOK || p.NoIndex || p.NoArchive || p.Revisit != "" {
 			return ctx.Err() //nolint:nilerr // kumo verify reports the line
 		}
-		return errors.Join(r.page(&p, &n), ctx.Err())
+		return errors.Join(r.page(ctx, &p, &n), ctx.Err())
 	})
 	return n, err
 }
@@ -253,7 +254,7 @@ func (w *rereader) open(name string) (*warc.Reader, error) {
 }
 
 // page writes the wanted data of a page; nothing if its record is missing.
-func (w *rereader) page(p *jsonl.PageLine, n *rereadCounts) error {
+func (w *rereader) page(ctx context.Context, p *jsonl.PageLine, n *rereadCounts) error {
 	in, err := w.open(p.WARC)
 	if in == nil || err != nil {
 		return err
@@ -273,9 +274,21 @@ func (w *rereader) page(p *jsonl.PageLine, n *rereadCounts) error {
 	if max := w.Job.Fetch.MaxBody; max > 0 {
 		_ = fetch.Decode(resp, 4*max) // after an error, the part so far is used
 	}
-	if p.Rendered {
+	switch {
+	case p.Rendered:
 		if html := w.conversion(in, rec.ID()); html != nil {
 			resp = resp.Rendered(html)
+		}
+	case w.Job.Documents != nil:
+		resp.Truncated = page.Truncation(p.Truncated)
+		doc := document.ReadResponse(resp, func(f document.File) (*document.Document, error) {
+			return w.Job.Documents.Read(ctx, f, document.Default())
+		})
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if doc != nil {
+			resp = doc.Shown(resp)
 		}
 	}
 	var pg page.Page
@@ -284,7 +297,13 @@ func (w *rereader) page(p *jsonl.PageLine, n *rereadCounts) error {
 	}
 	made := &page.Record{URL: p.URL, Time: p.Time, Location: page.Location{File: p.WARC, Offset: p.Offset}}
 	if w.texts != nil && err == nil && parse.IsHTML(pg.Sniffed) {
-		if made.Text, _ = w.Job.Text(resp, &pg); made.Text != nil { // after a limit, the data so far is used
+		switch made.Text = resp.Main; {
+		case made.Text == nil:
+			made.Text, _ = w.Job.Text(resp, &pg) // after a limit, the data so far is used
+		case made.Text.Text == "":
+			made.Text = nil
+		}
+		if made.Text != nil {
 			n.texts++
 			if err := w.texts.Put(made); err != nil {
 				return err

@@ -17,6 +17,7 @@ import (
 	"kumo/internal/archive/export/target"
 	"kumo/internal/base/page"
 	"kumo/internal/base/vfs"
+	"kumo/internal/content/document"
 )
 
 // A Page is a URL with its newest good answer.
@@ -24,11 +25,10 @@ type Page struct {
 	*captures.Capture
 	// ReadResponse reads the response. If the record cannot be read, the error is a *captures.RecordError.
 	ReadResponse func() (*page.Response, error)
-	// ReadDocument is ReadResponse, and also returns the response to parse: for a page that the crawl has rendered, the
-	// document after its scripts, otherwise resp.
-	ReadDocument func() (resp, doc *page.Response, err error)
-	// Text returns the main text that the crawl extracted from a document, decoded with charset; nil if it has none.
-	Text func(resp, doc *page.Response, charset string) (*page.MainText, error)
+	// ReadAnswer is ReadResponse, and also returns what is read of the response.
+	ReadAnswer func() (*captures.Answer, error)
+	// Text returns the main text that the crawl extracted from an answer, decoded with charset; nil if it has none.
+	Text func(a *captures.Answer, charset string) (*page.MainText, error)
 	// Prepared is the result of a Preparer for this page.
 	Prepared any
 }
@@ -87,10 +87,12 @@ type Config struct {
 	Disk     vfs.FS // disk with the crawl; default vfs.OS
 	Temp     string // folder for temporary files of sorting; default the system's
 	Progress func(Progress)
-	Texts    vfs.FS    // disk with text.jsonl, for an exporter that needs main texts; nil: not read
-	Where    Condition // nil: all pages
-	Stream   io.Writer // receives the file instead of Dir; only for formats with one file
-	Workers  int       // goroutines that prepare pages; default the number of processors
+	Texts    vfs.FS // disk with text.jsonl, for an exporter that needs main texts; nil: not read
+	// Documents reads PDFs, office documents and e-books; nil: they are treated as other files.
+	Documents document.Reader
+	Where     Condition // nil: all pages
+	Stream    io.Writer // receives the file instead of Dir; only for formats with one file
+	Workers   int       // goroutines that prepare pages; default the number of processors
 }
 
 // A Progress is the progress of a step, in URLs.
@@ -148,7 +150,13 @@ func Run(ctx context.Context, cfg Config, make func(*target.Folder) (Exporter, e
 	if cfg.Progress == nil {
 		cfg.Progress = func(Progress) {}
 	}
-	a, err := captures.Open(ctx, captures.Config{Dir: cfg.Crawl, Disk: cfg.Disk, Temp: cfg.Temp, Texts: cfg.Texts})
+	from := captures.Config{Dir: cfg.Crawl, Disk: cfg.Disk, Temp: cfg.Temp, Texts: cfg.Texts}
+	if cfg.Documents != nil {
+		from.Documents = func(f document.File) (*document.Document, error) {
+			return cfg.Documents.Read(ctx, f, document.Default())
+		}
+	}
+	a, err := captures.Open(ctx, from)
 	if err != nil {
 		return nil, err
 	}
@@ -235,9 +243,9 @@ func each(ctx context.Context, cfg *Config, a *captures.Archive, step string,
 
 func newPage(c *captures.Capture, from *captures.Reader) *Page {
 	return &Page{Capture: c, ReadResponse: func() (*page.Response, error) { return from.ReadResponse(c) },
-		ReadDocument: func() (resp, doc *page.Response, err error) { return from.ReadDocument(c) },
-		Text: func(resp, doc *page.Response, charset string) (*page.MainText, error) {
-			return from.Text(c, resp, doc, charset)
+		ReadAnswer: func() (*captures.Answer, error) { return from.ReadAnswer(c) },
+		Text: func(a *captures.Answer, charset string) (*page.MainText, error) {
+			return from.Text(c, a, charset)
 		}}
 }
 

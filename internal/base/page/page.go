@@ -46,6 +46,10 @@ type Response struct {
 
 	Spooled *Spooled // Raw and Payload, if they are too long for memory; both are nil then
 
+	// Main is the main text of a response that is the HTML form of a document; nil for all others, from which a main text
+	// must be extracted
+	Main *MainText
+
 	Truncated Truncation // why Raw is incomplete
 	Malformed string     // the defect of the response; "" if none
 

@@ -40,7 +40,7 @@ func TestHTMLHasWhatThePageReaderReads(t *testing.T) {
 	}
 	for _, part := range []string{`<html lang="de">`, `<h1 id="page-1">First</h1>`,
 		"<ul>\n<li id=\"page-2\">one</li>\n<li>two</li>\n</ul>",
-		"<table>\n<tr><td>a</td><td>b&lt;</td></tr>\n</table>", "<aside>a note</aside>"} {
+		"<table>\n<tr><th>a</th><th>b&lt;</th></tr>\n</table>", "<aside>a note</aside>"} {
 		if !strings.Contains(string(body), part) {
 			t.Errorf("no %s in\n%s", part, body)
 		}

@@ -136,6 +136,10 @@ func (w *htmlWriter) block(b *Block, anchor string) {
 	case Note:
 		element = "aside"
 	}
+	cell := "td"
+	if w.open != "table" {
+		cell = "th" // Markdown has no tables without one
+	}
 	w.inside(around)
 	w.WriteString("<" + element)
 	if anchor != "" {
@@ -145,9 +149,9 @@ func (w *htmlWriter) block(b *Block, anchor string) {
 	rest := b.Links
 	if b.Kind == Row {
 		for _, c := range b.Cells {
-			w.WriteString("<td>")
+			w.WriteString("<" + cell + ">")
 			rest = w.linked(c, rest)
-			w.WriteString("</td>")
+			w.WriteString("</" + cell + ">")
 		}
 	} else {
 		rest = w.linked(b.Text, rest)

@@ -8,6 +8,18 @@ import (
 	"kumo/internal/content/lang"
 )
 
+// MayBe reports whether bodies of a declared media type may be documents with text.
+func MayBe(mediaType string) bool {
+	switch mediaType {
+	case "application/pdf", "application/x-pdf", "application/epub+zip", "application/zip",
+		"application/octet-stream", "binary/octet-stream", "application/force-download", "application/x-download":
+		return true
+	}
+	return strings.HasPrefix(mediaType, "application/vnd.openxmlformats-officedocument.") ||
+		strings.HasPrefix(mediaType, "application/vnd.oasis.opendocument.") ||
+		strings.HasPrefix(mediaType, "application/vnd.ms-")
+}
+
 // Failed returns a document of which nothing could be read.
 func Failed(f Format, err error) *Document {
 	d := &Document{Format: f}
@@ -40,13 +52,17 @@ func (d *Document) Info() *page.Document {
 // short returns the beginning of a text as valid UTF-8.
 func short(s string) string { return strings.ToValidUTF8(s[:min(len(s), maxValue)], "") }
 
-// MainText returns the document's text in the form of a page's main text; nil if it has none. Its language is the
-// detected one; if detection fails, the declared one.
-func (d *Document) MainText() *page.MainText {
+// Shown returns a response with the document's HTML form and main text, to be parsed like resp.
+func (d *Document) Shown(resp *page.Response) *page.Response {
+	shown := resp.Rendered(d.HTML())
+	shown.Main = d.mainText()
+	return shown
+}
+
+// mainText returns the document's text in the form of a page's main text. Its language is the detected one; if
+// detection fails, the declared one.
+func (d *Document) mainText() *page.MainText {
 	text := d.Plain()
-	if text == "" {
-		return nil
-	}
 	t := &page.MainText{Title: d.Title, Author: d.Author, Published: d.Published, Text: text,
 		Lang: lang.Of(text, d.Lang), Kind: "document"}
 	for i := range d.Blocks {

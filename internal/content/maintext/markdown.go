@@ -100,6 +100,29 @@ func (d *document) markdown(text string, r restorer) (markup string, whole bool)
 	return convert(root), !c.full
 }
 
+// Markdown returns all of an HTML page's first article element in Markdown, without looking for its main text. It is for
+// pages that have nothing else, such as the HTML form of a document.
+func Markdown(body []byte, pageURL string) string {
+	root, err := html.Parse(bytes.NewReader(body))
+	if err != nil { // a bytes.Reader has no errors
+		return ""
+	}
+	base, err := url.Parse(pageURL)
+	if err != nil {
+		base = nil
+	}
+	for n := range descendants(root) {
+		if n.DataAtom != atom.Article {
+			continue
+		}
+		n.Parent.RemoveChild(n)
+		(&restorer{base, "utf-8"}).restore(n, context{})
+		removeRules(n)
+		return strings.TrimSpace(convert(n))
+	}
+	return ""
+}
+
 // EscapeMarkdown escapes a text for use in a Markdown heading.
 func EscapeMarkdown(text string) string {
 	return strings.TrimPrefix(convert(element(atom.H1, printable(text, false))), "# ")

@@ -132,13 +132,13 @@ func truncatedBy(resp *page.Response) string {
 }
 
 // readDocument reads an answer that is a document, and then its HTML form as the page. It returns the response that was
-// read, and the document's text. While the document is read, the worker has no slot.
+// read. While the document is read, the worker has no slot.
 func (p *pageReader) readDocument(ctx context.Context, rec *page.Record, it *item.Item) (*page.Response,
-	*document.Document, error) {
+	error) {
 	resp := rec.Response
 	format := document.FormatOf(resp, p.answer.page.Sniffed)
 	if format == "" || it.Kind == page.Sitemap {
-		return resp, nil, nil
+		return resp, nil
 	}
 	if format.IsImage() { // there are only metadata, and these are read at once
 		var body document.File = bytes.NewReader(resp.Payload)
@@ -150,23 +150,23 @@ func (p *pageReader) readDocument(ctx context.Context, rec *page.Record, it *ite
 		}
 		doc, err := p.documents.read(ctx, rec.URL, format, body)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		p.answer.page.Title, rec.Document = doc.Title, doc.Info()
-		return resp, nil, nil
+		return resp, nil
 	}
 	if resp.Truncated != page.Whole {
 		doc := document.Failed(format, document.Errorf(document.Cut, "%s", truncatedBy(resp)))
 		p.documents.count(rec.URL, doc, 0)
 		rec.Document = doc.Info()
-		return resp, nil, nil
+		return resp, nil
 	}
 	file, err := fileOf(resp)
 	if err != nil {
 		doc := document.Failed(format, err)
 		p.documents.count(rec.URL, doc, 0)
 		rec.Document = doc.Info()
-		return resp, nil, nil
+		return resp, nil
 	}
 	declared, sniffed := p.answer.page.Type, p.answer.page.Sniffed
 	body, full := resp.Body, resp.FullBody
@@ -174,14 +174,14 @@ func (p *pageReader) readDocument(ctx context.Context, rec *page.Record, it *ite
 	p.answer.releaseTurn()
 	doc, err := p.documents.read(ctx, rec.URL, format, file)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if doc.Format == document.Archive { // a ZIP archive of other files
-		return resp, nil, p.readAnswer(ctx, resp, it)
+		return resp, p.readAnswer(ctx, resp, it)
 	}
-	shown := resp.Rendered(doc.HTML())
+	shown := doc.Shown(resp)
 	if err := p.readAnswer(ctx, shown, it); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	resp.Body, resp.FullBody = body, full
 	if resp.Header.Get("Content-Encoding") != "" {
@@ -189,7 +189,7 @@ func (p *pageReader) readDocument(ctx context.Context, rec *page.Record, it *ite
 	}
 	pg := &p.answer.page
 	pg.Type, pg.Sniffed, pg.Charset, pg.CharsetSource = declared, sniffed, "", ""
-	pg.Title, pg.NeedsScript = doc.Title, page.NoScriptNeeded
+	pg.NeedsScript = page.NoScriptNeeded
 	rec.Document = doc.Info()
-	return shown, doc, nil
+	return shown, nil
 }

@@ -11,7 +11,6 @@ import (
 
 	"kumo/internal/base/item"
 	"kumo/internal/base/page"
-	"kumo/internal/content/document"
 	"kumo/internal/content/fetch"
 	"kumo/internal/content/parse"
 	"kumo/internal/state/frontier"
@@ -77,15 +76,14 @@ func (p *pageReader) read(ctx context.Context, rec *page.Record, it *item.Item) 
 			return err
 		}
 	}
-	var doc *document.Document
 	if p.documents != nil && shown == rec.Response {
-		if shown, doc, err = p.readDocument(ctx, rec, it); err != nil {
+		if shown, err = p.readDocument(ctx, rec, it); err != nil {
 			return err
 		}
 	}
 	rec.Page = &p.answer.page
 	p.cfg.Ignore.Mark(rec)
-	if err := p.extract(rec, shown, doc); err != nil && rec.Response.Malformed == "" {
+	if err := p.extract(rec, shown); err != nil && rec.Response.Malformed == "" {
 		rec.Response.Malformed = err.Error()
 	}
 	if p.hooks.Record != nil {
@@ -192,22 +190,22 @@ func digest(resp *page.Response) (page.Digest, error) {
 }
 
 // extract adds an answered page's main text and its fields by rules to the record, unless the page forbids to show
-// them. shown is the response from which the page was read, and doc the document that it shows; nil if it is none.
-func (p *pageReader) extract(rec *page.Record, shown *page.Response, doc *document.Document) (err error) {
+// them. shown is the response from which the page was read.
+func (p *pageReader) extract(rec *page.Record, shown *page.Response) (err error) {
 	if rec.NoIndex || rec.NoArchive || rec.Response.Status != http.StatusOK {
 		return nil
 	}
 	pg := rec.Page
-	if doc != nil {
+	if shown.Main != nil {
 		html := *pg
 		html.Sniffed, html.Charset = "text/html", "utf-8"
 		pg = &html
 	}
 	switch {
 	case p.text == nil:
-	case doc != nil:
-		if p.documents.text {
-			rec.Text = doc.MainText()
+	case shown.Main != nil:
+		if p.documents.text && shown.Main.Text != "" {
+			rec.Text = shown.Main
 		}
 	case parse.IsHTML(pg.Sniffed):
 		if rec.Text, err = p.text(shown, pg); rec.Text != nil {

@@ -46,6 +46,9 @@ func Formats() []string {
 	return []string{"site", "jsonl", "csv", "parquet", "markdown", "wacz", "links", "cdxj", "sitemap"}
 }
 
+// withDocuments are the formats with titles, texts or links of documents.
+var withDocuments = []string{"jsonl", "csv", "parquet", "markdown", "links"}
+
 // ErrFormat means that a format is not known.
 var ErrFormat = errors.New("unknown format")
 
@@ -67,6 +70,9 @@ func Run(ctx context.Context, x Export) (_ *export.Report, err error) {
 	}
 	if x.Format == "parquet" {
 		x.Texts = vfs.OS // extracting the texts again is faster than downloading text.jsonl
+	}
+	if !slices.Contains(withDocuments, x.Format) {
+		x.Documents = nil
 	}
 	if x.Format == "wacz" && filepath.Ext(x.Dir) == ".wacz" {
 		return x.file(ctx)

@@ -22,6 +22,7 @@ import (
 	"kumo/internal/base/settings"
 	"kumo/internal/base/stats"
 	"kumo/internal/base/vfs"
+	"kumo/internal/content/document"
 	"kumo/internal/content/parse"
 	"kumo/internal/state/store/jsonl"
 )
@@ -49,7 +50,7 @@ func FollowIndex(dir string, said func(error)) *follow.Follower {
 }
 
 // followIndex returns a follower that writes the index in folder at for the crawl in dir on disk.
-func followIndex(disk vfs.FS, dir, at string, said func(error), text textOf,
+func followIndex(disk vfs.FS, dir, at string, said func(error), missing *missingTexts,
 	hold func() (io.Closer, error)) *follow.Follower {
 	return follow.New(follow.Config{Dir: dir, Disk: disk, Name: indexName, PositionFile: filepath.Join(at, positionName),
 		BatchDelay:    indexBatchDelay,
@@ -61,7 +62,7 @@ func followIndex(disk vfs.FS, dir, at string, said func(error), text textOf,
 			if err != nil {
 				return nil, rebuildIfDamaged(err)
 			}
-			return &index{x, text}, nil
+			return &index{x, missing}, nil
 		}})
 }
 
@@ -80,7 +81,19 @@ type textOf func(context.Context, *sink.Record) (string, error)
 // An index is the full-text index as a sink.
 type index struct {
 	*fulltext.Index
-	text textOf
+	missing *missingTexts // nil: texts are not read from the archive
+}
+
+// missingTexts reads texts that the crawl did not store.
+type missingTexts struct {
+	of              textOf
+	html, documents bool // of which types
+}
+
+// has reports whether a record may have a text that was not stored.
+func (m *missingTexts) has(r *sink.Record) bool {
+	return r.Text == "" && r.Status/100 == 2 &&
+		(m.html && parse.IsHTML(r.Type) || m.documents && document.MayBe(r.Type))
 }
 
 var _ sink.Sink = (*index)(nil)
@@ -88,13 +101,13 @@ var _ sink.Sink = (*index)(nil)
 // Put implements [sink.Sink].
 func (x *index) Put(ctx context.Context, batch []sink.Record) error {
 	batch = sink.Newest(batch)
-	if x.text != nil {
+	if x.missing != nil {
 		g, inner := errgroup.WithContext(ctx)
 		g.SetLimit(runtime.GOMAXPROCS(0))
 		for i := range batch {
-			if r := &batch[i]; r.Text == "" && r.Status/100 == 2 && parse.IsHTML(r.Type) {
+			if r := &batch[i]; x.missing.has(r) {
 				g.Go(func() (err error) {
-					r.Text, err = x.text(inner, r)
+					r.Text, err = x.missing.of(inner, r)
 					return err
 				})
 			}
@@ -130,6 +143,8 @@ type Indexing struct {
 	Rebuild  bool             // start again from the beginning
 	Progress func(stats.Sink) // called from time to time
 	Warn     func(error)      // called with problems that are being repaired
+
+	Documents document.Reader // for PDFs, office documents and e-books without a stored text; nil: these have none
 }
 
 // An Indexed describes an index after Index.
@@ -192,7 +207,7 @@ func Index(ctx context.Context, x Indexing) (_ *Indexed, err error) {
 	if err := vfs.OS.MkdirAll(at); err != nil {
 		return nil, err
 	}
-	flw := followIndex(x.Disk, x.Crawl, at, x.Warn, textsOf(x.Disk, x.Crawl), nil)
+	flw := followIndex(x.Disk, x.Crawl, at, x.Warn, textsOf(x.Disk, x.Crawl, x.Documents), nil)
 	if err := errors.Join(flw.Begin(), flw.FollowStatic()); err != nil {
 		return nil, err
 	}
@@ -230,12 +245,12 @@ func Index(ctx context.Context, x Indexing) (_ *Indexed, err error) {
 	return r, nil
 }
 
-// textsOf returns the texts of a crawl that ran without --text, from its archive; nil if the crawl has texts.
-func textsOf(disk vfs.FS, crawl string) textOf {
-	if size, err := disk.Size(filepath.Join(crawl, jsonl.TextsName)); err == nil && size > 0 {
-		return nil
-	}
-	return textsIn(lookup.New(disk, crawl))
+// textsOf returns the texts that a crawl did not store, from its archive: all if it ran without --text, and those of
+// documents if it did not read them.
+func textsOf(disk vfs.FS, crawl string, documents document.Reader) *missingTexts {
+	size, err := disk.Size(filepath.Join(crawl, jsonl.TextsName))
+	return &missingTexts{of: textsIn(lookup.New(disk, crawl, documents)), html: err != nil || size == 0,
+		documents: documents != nil}
 }
 
 func textsIn(a *lookup.Archive) textOf {

@@ -226,7 +226,7 @@ func TestTextsThatCannotBeReadNow(t *testing.T) {
 		if why != nil {
 			disk = &unwilling{vfs.OS, why}
 		}
-		text, err := textsIn(lookup.New(disk, c.dir))(t.Context(), &sink.Record{URL: "http://a.test/", Status: 200,
+		text, err := textsIn(lookup.New(disk, c.dir, nil))(t.Context(), &sink.Record{URL: "http://a.test/", Status: 200,
 			Type: "text/html"})
 		if (err != nil) != again || text != "" {
 			t.Errorf("%v: %q, %v", why, text, err)
@@ -236,7 +236,9 @@ func TestTextsThatCannotBeReadNow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &index{in, func(context.Context, *sink.Record) (string, error) { return "", syscall.EMFILE }}
+	x := &index{in, &missingTexts{html: true, of: func(context.Context, *sink.Record) (string, error) {
+		return "", syscall.EMFILE
+	}}}
 	if err := x.Put(t.Context(), []sink.Record{{URL: "http://a.test/", Status: 200, Type: "text/html"}}); !errors.Is(err,
 		syscall.EMFILE) || in.Docs() > 0 {
 		t.Errorf("%v, %d documents", err, in.Docs())

@@ -34,6 +34,7 @@ import (
 	"kumo/internal/base/page"
 	"kumo/internal/base/settings"
 	"kumo/internal/base/vfs"
+	"kumo/internal/content/document"
 	"kumo/internal/content/fields"
 )
 
@@ -123,6 +124,7 @@ type Export struct {
 	Out         io.Writer // for "-"
 	Progress    func(export.Progress)
 	OnWait      func(error, time.Duration) // called with the reason for waiting for the sink; may be nil
+	Documents   document.Reader            // of PDFs, office documents and e-books; nil: they are treated as other files
 }
 
 // maxRetryTime is how long an export waits for a sink that is down.
@@ -231,7 +233,7 @@ func openShared(crawl string) (*folder.Folder, error) {
 
 func run(ctx context.Context, x *Export, condition export.Condition, cfg records.Config) (*export.Report, error) {
 	r, err := export.Run(ctx, export.Config{Crawl: x.Crawl, Temp: x.Temp, Texts: vfs.OS, Progress: x.Progress,
-		Where: condition}, func(*target.Folder) (export.Exporter, error) { return records.New(ctx, cfg) })
+		Where: condition, Documents: x.Documents}, func(*target.Folder) (export.Exporter, error) { return records.New(ctx, cfg) })
 	if errors.Is(err, captures.ErrNoRecords) {
 		err = fmt.Errorf("%s: %w", x.Crawl, err)
 	}

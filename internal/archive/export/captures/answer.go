@@ -13,6 +13,7 @@ import (
 
 	"kumo/internal/base/page"
 	"kumo/internal/base/vfs"
+	"kumo/internal/content/document"
 	"kumo/internal/content/fetch"
 	"kumo/internal/content/parse"
 	"kumo/internal/state/store/warc"
@@ -40,18 +41,40 @@ func (r *Reader) ReadResponse(c *Capture) (*page.Response, error) {
 	return resp, err
 }
 
-// ReadDocument is ReadResponse, and also returns the response from which the crawl read the page: for a rendered page
-// the document after its scripts, for others resp.
-func (r *Reader) ReadDocument(c *Capture) (resp, doc *page.Response, err error) {
+// An Answer is the response of a capture, and what is read of it.
+type Answer struct {
+	*page.Response
+	// Shown is the response from which the page is read: of a page that the crawl has rendered, the document after its
+	// scripts; of a PDF or the like, its HTML form; otherwise Response.
+	Shown *page.Response
+	// Document is what was read of a PDF, an office document or an e-book; nil if Response is none, and if documents are
+	// not read.
+	Document *document.Document
+}
+
+// ReadAnswer is ReadResponse, and also returns what is read of the response.
+func (r *Reader) ReadAnswer(c *Capture) (*Answer, error) {
 	resp, after, err := r.readResponse(c)
-	if err != nil || after == nil {
-		return resp, resp, err
+	if err != nil {
+		return nil, err
 	}
-	html, err := r.files.conversion(after)
-	if err != nil || html == nil {
-		return resp, resp, err
+	a := &Answer{Response: resp, Shown: resp}
+	if after != nil {
+		html, err := r.files.conversion(after)
+		if err != nil {
+			return nil, err
+		}
+		if html != nil {
+			a.Shown = resp.Rendered(html)
+			return a, nil
+		}
 	}
-	return resp, resp.Rendered(html), nil
+	if r.documents != nil {
+		if a.Document = document.ReadResponse(resp, r.documents); a.Document != nil {
+			a.Shown = a.Document.Shown(resp)
+		}
+	}
+	return a, nil
 }
 
 // A successor is the location after the response record of a visit whose page may be rendered.

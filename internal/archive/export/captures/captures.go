@@ -26,6 +26,7 @@ import (
 
 	"kumo/internal/base/extsort"
 	"kumo/internal/base/vfs"
+	"kumo/internal/content/document"
 	"kumo/internal/state/store"
 	"kumo/internal/state/store/jsonl"
 	"kumo/internal/state/store/warc"
@@ -65,6 +66,8 @@ type Config struct {
 	Temp string // folder for temporary files of sorting; default the system's
 	// Texts is the disk with the crawl's text.jsonl, whose lines captures have as Text; nil: they have none.
 	Texts vfs.FS
+	// Documents reads PDFs, office documents and e-books; nil: they are not read.
+	Documents document.ReadFunc
 }
 
 // An Archive has the captures of a crawl. It is not safe for concurrent use. Close removes its temporary files.
@@ -84,12 +87,14 @@ type Reader struct {
 	files   *files
 	maxBody int64 // bytes of a body or a record
 	texts   textReader
+	// nil: documents are not read
+	documents document.ReadFunc
 }
 
 // NewReader returns a reader of the crawl in dir for callers that know the locations of records. Bodies are truncated
-// to most bytes, and a longer record is a [RecordError].
-func NewReader(disk vfs.FS, dir string, most int64) *Reader {
-	return &Reader{files: newFiles(disk, dir, most+maxHeads), maxBody: most}
+// to most bytes, and a longer record is a [RecordError]. Documents are read if documents is not nil.
+func NewReader(disk vfs.FS, dir string, most int64, documents document.ReadFunc) *Reader {
+	return &Reader{files: newFiles(disk, dir, most+maxHeads), maxBody: most, documents: documents}
 }
 
 const maxHeads = 1 << 20 // bytes of all heads of a response
@@ -119,7 +124,7 @@ func Open(ctx context.Context, cfg Config) (a *Archive, err error) {
 // NewReader returns a reader for another goroutine.
 func (a *Archive) NewReader() *Reader {
 	return &Reader{files: newFiles(a.cfg.Disk, a.cfg.Dir, math.MaxInt64), maxBody: MaxBody,
-		texts: textReader{disk: a.cfg.Texts, dir: a.cfg.Dir}}
+		texts: textReader{disk: a.cfg.Texts, dir: a.cfg.Dir}, documents: a.cfg.Documents}
 }
 
 // Close closes the files, and removes the temporary ones.

@@ -166,14 +166,19 @@ func (t *textReader) close() error {
 // has.
 const maxStoredTextBody = 2 << 20
 
-// Text returns the main text that the crawl extracted from doc, the document of resp (see ReadDocument). It returns nil
-// if there is none, or if the text may be that of another body: the payload's SHA-1 and the charset must match.
-func (r *Reader) Text(c *Capture, resp, doc *page.Response, charset string) (*page.MainText, error) {
-	if c.Text == nil || r.texts.disk == nil || charset != c.Text.Charset || len(doc.Body) > maxStoredTextBody ||
-		resp.Truncated != page.Whole || resp.Malformed != "" || c.Text.Rendered != (doc != resp) {
+// Text returns the main text that the crawl extracted from an answer, whose charset is that of its Shown response. It
+// returns nil if there is none, or if the text may be that of another body: the payload's SHA-1 and the charset must
+// match.
+func (r *Reader) Text(c *Capture, a *Answer, charset string) (*page.MainText, error) {
+	rendered := a.Document == nil && a.Shown != a.Response
+	if a.Document != nil {
+		charset = "" // as pages.jsonl has it
+	}
+	if c.Text == nil || r.texts.disk == nil || charset != c.Text.Charset || len(a.Shown.Body) > maxStoredTextBody ||
+		a.Truncated != page.Whole || a.Malformed != "" || c.Text.Rendered != rendered {
 		return nil, nil
 	}
-	sum := sha1.Sum(resp.Payload)
+	sum := sha1.Sum(a.Payload)
 	if c.Text.Digest != "sha1:"+base32.StdEncoding.EncodeToString(sum[:]) {
 		return nil, nil
 	}

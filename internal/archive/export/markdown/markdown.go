@@ -21,8 +21,10 @@ import (
 	"kumo/internal/archive/export/names"
 	"kumo/internal/archive/export/row"
 	"kumo/internal/archive/export/target"
+	"kumo/internal/base/page"
 	"kumo/internal/base/stats"
 	"kumo/internal/base/weburl"
+	"kumo/internal/content/document"
 	"kumo/internal/content/maintext"
 	"kumo/internal/content/parse"
 )
@@ -56,7 +58,7 @@ func (e *Exporter) Close() error { return errors.Join(e.names.Close(), os.Remove
 // nameOf returns the requested name of a page's file; "" if the page has no file.
 func nameOf(p *export.Page) string {
 	u, err := weburl.Parse(p.URL)
-	if err != nil || !u.IsHTTP() || p.Status/100 != 2 || p.Type != "" && !parse.IsHTML(p.Type) {
+	if err != nil || !u.IsHTTP() || p.Status/100 != 2 || p.Type != "" && !parse.IsHTML(p.Type) && !document.MayBe(p.Type) {
 		return ""
 	}
 	return names.Of(u, "") + ".md"
@@ -92,6 +94,9 @@ func (e *Exporter) Prepare() export.PrepareFunc {
 		if err != nil || !reader.HTML() {
 			return prepared{Row: r}, err
 		}
+		if reader.Answer.Document != nil {
+			return prepared{r, renderDocument(r, reader.Answer.Shown)}, nil
+		}
 		t, err := maintext.ExtractMarkdown(reader.UTF8(), p.URL, reader.Page.Charset)
 		if err != nil && !errors.Is(err, maintext.ErrTooLarge) || t.Text == "" {
 			return prepared{Row: r}, nil //nolint:nilerr // there is nothing to read in it
@@ -102,6 +107,11 @@ func (e *Exporter) Prepare() export.PrepareFunc {
 
 // renderFile returns the content of a page's file.
 func renderFile(r *row.Row, t *maintext.Text) []byte {
+	return renderPage(r, t, cmp.Or(t.Headline, r.H1, r.Title))
+}
+
+// renderPage returns the content of a file: the metadata, a headline, and the text in Markdown.
+func renderPage(r *row.Row, t *maintext.Text, headline string) []byte {
 	var b strings.Builder
 	b.WriteString("---\n")
 	for _, f := range [][2]string{
@@ -113,11 +123,26 @@ func renderFile(r *row.Row, t *maintext.Text) []byte {
 		}
 	}
 	b.WriteString("---\n\n")
-	if headline := cmp.Or(t.Headline, r.H1, r.Title); headline != "" {
+	if headline != "" {
 		b.WriteString("# " + maintext.EscapeMarkdown(headline) + "\n\n")
 	}
 	b.WriteString(t.Text + "\n")
 	return []byte(strings.ToValidUTF8(b.String(), "\uFFFD"))
+}
+
+// renderDocument returns the content of a document's file; nil without text.
+func renderDocument(r *row.Row, shown *page.Response) []byte {
+	main := shown.Main
+	if main.Text == "" {
+		return nil
+	}
+	t := maintext.Text{Title: main.Title, Author: main.Author, Published: main.Published, Kind: main.Kind,
+		Lang: main.Lang, Text: maintext.Markdown(shown.Body, r.URL)}
+	headline := main.Title
+	if strings.HasPrefix(t.Text, "#") { // it has one
+		headline = ""
+	}
+	return renderPage(r, &t, headline)
 }
 
 // quoted returns a YAML double-quoted string.

@@ -100,10 +100,10 @@ func FromCapture(c *captures.Capture) Row {
 // A Reader builds rows. It is not safe for concurrent use.
 type Reader struct {
 	parser *parse.Parser
-	// Page, Response and Document are those of the last page, if it could be read. They are valid until the next. Page is
-	// parsed from Document: for a rendered page that after its scripts, otherwise Response.
-	Page               page.Page
-	Response, Document *page.Response
+	// Page and Answer are those of the last page, if it could be read. They are valid until the next. Page is parsed from
+	// the answer's Shown response.
+	Page   page.Page
+	Answer *captures.Answer
 }
 
 // NewReader returns a reader. If anchors is set, links have their anchor text.
@@ -114,8 +114,8 @@ func NewReader(anchors bool) *Reader {
 // Read returns the row of a page.
 func (r *Reader) Read(p *export.Page) (*Row, error) {
 	row := FromCapture(p.Capture)
-	r.Page, r.Response, r.Document = page.Page{Links: r.Page.Links[:0]}, nil, nil
-	resp, doc, err := p.ReadDocument()
+	r.Page, r.Answer = page.Page{Links: r.Page.Links[:0]}, nil
+	answer, err := p.ReadAnswer()
 	if export.IsUnreadable(err) {
 		row.Unreadable = err
 		return &row, nil
@@ -123,12 +123,12 @@ func (r *Reader) Read(p *export.Page) (*Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.Response, r.Document = resp, doc
-	row.Bytes, row.Truncated = len(resp.Body), string(resp.Truncated)
-	if to := resp.Header.Get("Location"); to != "" && captures.Redirects(p.Status) {
+	r.Answer = answer
+	row.Bytes, row.Truncated = len(answer.Body), string(answer.Truncated)
+	if to := answer.Header.Get("Location"); to != "" && captures.Redirects(p.Status) {
 		row.Redirect = clean(resolve(p.URL, to))
 	}
-	if err := r.parser.Parse(doc, &r.Page); err == nil || len(r.Page.Links) > 0 { // a partial parse suffices
+	if err := r.parser.Parse(answer.Shown, &r.Page); err == nil || len(r.Page.Links) > 0 { // a partial parse suffices
 		pg := &r.Page
 		row.Charset, row.Lang, row.Title, row.H1 = pg.Charset, pg.Lang, clean(pg.Title), clean(pg.Heading)
 		row.Description, row.Canonical, row.Links = clean(pg.Description), clean(pg.Canonical), len(pg.Links)
@@ -137,18 +137,21 @@ func (r *Reader) Read(p *export.Page) (*Row, error) {
 			row.HrefLang = append(row.HrefLang, Variant{Lang: clean(v.Lang), URL: clean(v.URL)})
 		}
 	}
+	if answer.Document != nil {
+		row.Charset = "" // as in pages.jsonl
+	}
 	return &row, nil
 }
 
-// HTML reports whether the last page is HTML, by its declared or detected type.
-func (r *Reader) HTML() bool { return r.Response != nil && parse.IsHTML(r.Page.Sniffed) }
+// HTML reports whether the last page is HTML, by its declared or detected type, or a document that was read.
+func (r *Reader) HTML() bool { return r.Answer != nil && parse.IsHTML(r.Page.Sniffed) }
 
 // maxText is the number of bytes of a page that are read for its main text.
 const maxText = 16 << 20
 
 // UTF8 returns the body of the last page as UTF-8 HTML, up to the limit for main texts.
 func (r *Reader) UTF8() []byte {
-	body := r.Document.Body
+	body := r.Answer.Shown.Body
 	return parse.UTF8(body[:min(len(body), maxText)], r.Page.Charset)
 }
 
@@ -158,10 +161,16 @@ func (r *Reader) Text(p *export.Page) (*page.MainText, error) {
 	if !r.HTML() {
 		return nil, nil
 	}
-	if made, err := p.Text(r.Response, r.Document, r.Page.Charset); made != nil || err != nil {
+	if made, err := p.Text(r.Answer, r.Page.Charset); made != nil || err != nil {
 		return made, err
 	}
-	t, err := maintext.Extract(r.UTF8(), r.Response.URL)
+	if main := r.Answer.Shown.Main; main != nil {
+		if main.Text == "" {
+			return nil, nil
+		}
+		return main, nil
+	}
+	t, err := maintext.Extract(r.UTF8(), r.Answer.URL)
 	if err != nil && !errors.Is(err, maintext.ErrTooLarge) || t.Text == "" {
 		return nil, nil //nolint:nilerr // a page that a library panics on has no text
 	}

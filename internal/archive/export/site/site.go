@@ -233,7 +233,7 @@ func (e *Exporter) Write(_ context.Context, p *export.Page) error {
 	if !is {
 		return nil
 	}
-	resp, doc, err := p.ReadDocument()
+	resp, err := p.ReadAnswer()
 	if export.IsUnreadable(err) {
 		e.report.Unreadable++
 		e.report.AddNote(err.Error())
@@ -253,14 +253,15 @@ func (e *Exporter) Write(_ context.Context, p *export.Page) error {
 	if !parse.CanRewrite(mediaType) {
 		return e.to.Put(name, resp.Body)
 	}
+	doc := resp.Shown
 	if !parse.IsHTML(mediaType) {
-		doc = resp
+		doc = resp.Response
 	}
 	e.buf, err = e.parser.Rewrite(e.buf[:0], doc, mediaType, e.referFunc(name))
 	if err != nil {
 		e.report.AddNote(fmt.Sprintf("%s is unchanged: %v", p.URL, err))
 	}
-	if doc != resp {
+	if doc != resp.Response {
 		e.buf = parse.InsertInHead(e.buf, noScript)
 	}
 	return e.to.Put(name, e.buf)

@@ -88,7 +88,7 @@ func (e *Exporter) Prepare() export.PrepareFunc {
 		}
 		made := prepared{Row: r}
 		if r.Status == http.StatusOK && reader.HTML() && !r.NoIndex && (r.Canonical == "" || r.Canonical == r.URL) {
-			made.entry = entry(r, reader.Response.Header.Get("Last-Modified"))
+			made.entry = entry(r, reader.Answer.Header.Get("Last-Modified"))
 		}
 		return made, nil
 	}

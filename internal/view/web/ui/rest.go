@@ -15,6 +15,7 @@ import (
 	"kumo/internal/app/inspect"
 	"kumo/internal/app/lookup"
 	"kumo/internal/base/stats"
+	"kumo/internal/content/document"
 )
 
 // An endpoint is an endpoint of the REST API.
@@ -245,7 +246,8 @@ type crawlSet struct {
 	all    []*crawl
 	byName map[string]*crawl
 	// there may be several
-	several bool
+	several   bool
+	documents document.Reader // nil: documents are not read
 }
 
 // list returns the crawls in order.

@@ -28,6 +28,7 @@ import (
 	"kumo/internal/app/inspect"
 	"kumo/internal/app/lookup"
 	"kumo/internal/base/vfs"
+	"kumo/internal/content/document"
 )
 
 // A Crawl is a crawl to show.
@@ -55,6 +56,8 @@ type Config struct {
 	Log         *slog.Logger
 	// Only, unless nil, is served instead of the pages and the REST API, with the same access checks.
 	Only http.Handler
+	// Documents reads PDFs, office documents and e-books, to show their text; nil: they are not shown.
+	Documents document.Reader
 	// Starter starts crawls for users of the page; nil: they cannot start any.
 	Starter Starter
 }
@@ -79,7 +82,7 @@ const (
 func New(cfg Config) *Server {
 	done, end := context.WithCancel(context.Background())
 	several := len(cfg.Crawls)+len(cfg.Batches)+len(cfg.Experiments) > 1 || cfg.Starter != nil
-	crawls, batches := newCrawlSet(done, cfg.Crawls, several), newBatchSet(done, cfg.Batches, several)
+	crawls, batches := newCrawlSet(done, &cfg, several), newBatchSet(done, cfg.Batches, several)
 	out := &responder{log: cfg.Log, json: cfg.Only != nil, many: len(cfg.Crawls) > 1, starts: cfg.Starter != nil}
 	results := &experiments{cfg.Experiments,
 		newQueue("A folder of experiments", "folders of experiments", several), out}
@@ -93,9 +96,10 @@ func New(cfg Config) *Server {
 		log: cfg.Log}
 }
 
-func newCrawlSet(done context.Context, all []Crawl, several bool) *crawlSet {
-	set := &crawlSet{done: done, views: &idleList{}, byName: map[string]*crawl{}, several: several}
-	for _, c := range all {
+func newCrawlSet(done context.Context, cfg *Config, several bool) *crawlSet {
+	set := &crawlSet{done: done, views: &idleList{}, byName: map[string]*crawl{}, several: several,
+		documents: cfg.Documents}
+	for _, c := range cfg.Crawls {
 		set.add(c)
 	}
 	return set
@@ -109,7 +113,7 @@ func (set *crawlSet) add(c Crawl) *crawl {
 	view := &sharedView{open: c.Open, wanted: c.FolderWanted, done: set.done, idleList: set.views,
 		opening: make(chan struct{}, 1)}
 	q := newQueue("The crawl "+name, "its folder "+c.Dir, set.several)
-	x := &crawl{name: name, dir: c.Dir, archive: lookup.New(vfs.OS, c.Dir), queue: q, view: view,
+	x := &crawl{name: name, dir: c.Dir, archive: lookup.New(vfs.OS, c.Dir, set.documents), queue: q, view: view,
 		status: &statusCache{name: name, view: view}, hosts: &hostRanking{view: view, queue: q, done: set.done},
 		audit: c.Audit, export: c.Export}
 	x.hub.interval, x.hub.done, x.hub.poll = hubInterval, set.done, x.event
