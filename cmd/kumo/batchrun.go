@@ -146,6 +146,7 @@ func (o *batchOptions) bind(cmd *cobra.Command) {
 		"maximum back-off for a host that fails or sends Retry-After")
 	durationVar(f, &o.fetching.AddressDelay, "ip-delay", 250*time.Millisecond,
 		"wait this long between requests to an address that several hosts share")
+	(*documentsFlag)(&o.fetching.Documents).bind(f)
 	f.BoolVar(&o.fetching.AllowPrivate, "allow-private", false,
 		"fetch from private addresses, too; seeds may always name them")
 	bindTLS(f, &o.fetching.InsecureTLS, &o.fetching.PostQuantumTLS, &o.fetching.LegacyTLS)
@@ -283,7 +284,8 @@ func (o *batchOptions) open(ctx context.Context) (*batch.Pipeline, *progress.Bat
 	if o.contact == "" && o.userAgent == "" && !o.fetching.AllowPrivate {
 		show.Log.Warn("no --contact is set: owners of the sites you crawl cannot reach you, and some will block you")
 	}
-	return &batch.Pipeline{Deps: batch.Deps{Place: at, Text: pageTexts()}, Runner: runner, Reducers: o.reducers,
+	return &batch.Pipeline{Deps: batch.Deps{Place: at, Text: pageTexts(),
+		Documents: sharedDocuments()}, Runner: runner, Reducers: o.reducers,
 		Fetching: o.fetching, Listener: show.Listener()}, show, nil
 }
 

@@ -86,7 +86,7 @@ func (o *batchTaskOptions) job(ctx context.Context, name string) (*batch.Job, *b
 	if conf.Job != name {
 		return nil, nil, usagef("%s is the configuration of job %q, not %q", o.conf, conf.Job, name)
 	}
-	deps := batch.Deps{Text: pageTexts()}
+	deps := batch.Deps{Text: pageTexts(), Documents: sharedDocuments()}
 	if o.place != "" {
 		if deps.Place, err = places.Open(ctx, o.place); err != nil {
 			return nil, nil, err
@@ -153,7 +153,7 @@ func batchAttemptCommand() *cobra.Command {
 		Short: "Run an attempt of a task on a Hadoop cluster",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			jobs := func(conf *batch.Conf, at place.Place) (*batch.Job, error) {
-				return batch.NewJob(conf, batch.Deps{Place: at, Text: pageTexts()})
+				return batch.NewJob(conf, batch.Deps{Place: at, Text: pageTexts(), Documents: sharedDocuments()})
 			}
 			return hadoop.Task(cmd.Context(), args[0], args[1], jobs,
 				hadoop.Pipes{In: cmd.InOrStdin(), Out: cmd.OutOrStdout(), Err: cmd.ErrOrStderr()})

@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -8,7 +9,9 @@ import (
 	"kumo/internal/base/page"
 	"kumo/internal/base/weburl"
 	"kumo/internal/batch/collection"
+	"kumo/internal/content/document"
 	"kumo/internal/content/fetch"
+	"kumo/internal/content/parse"
 	"kumo/internal/content/policy"
 )
 
@@ -53,6 +56,8 @@ type Fetching struct {
 	// minimum time between requests to an address that several hosts of a task share
 	AddressDelay time.Duration
 
+	Documents bool // read PDFs, office documents and e-books: their text and links
+
 	AllowPrivate bool
 	InsecureTLS  bool
 	// see fetch.Config
@@ -74,6 +79,29 @@ type Deps struct {
 	// sentences.
 	Text func(*page.Response, *page.Page) (*page.MainText, error)
 	Now  func() time.Time // default time.Now
+	// Documents reads documents; nil: they have neither text nor links.
+	Documents document.Reader
+}
+
+// decodes reports whether the bodies of a media type are decoded.
+func (s *setup) decodes(mediaType string) bool {
+	return parse.Readable(mediaType) || s.readsDocuments() && document.MayBe(mediaType)
+}
+
+func (s *setup) readsDocuments() bool { return s.Documents != nil && s.Fetching.Documents }
+
+// shown returns the HTML form of a response that is a document; nil if it is none.
+func (s *setup) shown(ctx context.Context, resp *page.Response) *page.Response {
+	if !s.readsDocuments() || !document.MayBe(parse.MediaType(resp.Header.Get("Content-Type"))) {
+		return nil
+	}
+	d := document.ReadResponse(resp, func(f document.File) (*document.Document, error) {
+		return s.Documents.Read(ctx, f, document.Default())
+	})
+	if d == nil {
+		return nil
+	}
+	return d.Shown(resp)
 }
 
 // NewJob creates a job.

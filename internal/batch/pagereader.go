@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"context"
 	"crypto/sha1"
 	"errors"
 	"io"
@@ -17,6 +18,7 @@ import (
 
 // A pageReader turns answers into Documents. To limit memory, only a few threads read at a time.
 type pageReader struct {
+	*setup
 	text    func(*page.Response, *page.Page) (*page.MainText, error) // Deps.Text
 	now     func() time.Time
 	parsers sync.Pool // of *parsing
@@ -24,7 +26,7 @@ type pageReader struct {
 }
 
 func newPageReader(s *setup) *pageReader {
-	r := &pageReader{text: s.Text, now: s.Now, slots: make(chan struct{}, 2*runtime.GOMAXPROCS(0))}
+	r := &pageReader{setup: s, text: s.Text, now: s.Now, slots: make(chan struct{}, 2*runtime.GOMAXPROCS(0))}
 	r.parsers.New = func() any {
 		return &parseState{parser: parse.New(parse.Config{Agent: s.Fetching.Agent, Language: true})}
 	}
@@ -50,7 +52,7 @@ func (r *pageReader) rawDocument(resp *page.Response) (d Document, err error) {
 }
 
 // read returns a Document with an answer's bytes and the properties of its page.
-func (r *pageReader) read(resp *page.Response) (d Document, err error) {
+func (r *pageReader) read(ctx context.Context, resp *page.Response) (d Document, err error) {
 	r.slots <- struct{}{} // limits the bodies in memory, however many requests are active
 	defer func() { <-r.slots }()
 	if d, err = r.rawDocument(resp); err != nil {
@@ -58,7 +60,7 @@ func (r *pageReader) read(resp *page.Response) (d Document, err error) {
 	}
 	work := r.parsers.Get().(*parseState)
 	defer r.parsers.Put(work)
-	if parse.Readable(parse.MediaType(resp.Header.Get("Content-Type"))) {
+	if r.decodes(parse.MediaType(resp.Header.Get("Content-Type"))) {
 		if err := fetch.Decode(resp, maxDecoded); errors.Is(err, fetch.ErrDisk) {
 			return d, err
 		} else if err != nil {
@@ -69,6 +71,9 @@ func (r *pageReader) read(resp *page.Response) (d Document, err error) {
 		resp.Malformed = err.Error()
 	}
 	d.Malformed = resp.Malformed
+	if shown := r.shown(ctx, resp); shown != nil {
+		return d, r.describeDocument(&d, shown, work)
+	}
 	r.describe(&d, resp, &work.page)
 	return d, nil
 }
@@ -89,12 +94,31 @@ func (r *pageReader) describe(d *Document, resp *page.Response, pg *page.Page) {
 	if resp.Status != http.StatusOK || !parse.IsHTML(pg.Sniffed) {
 		return
 	}
+	r.describeText(d, resp, pg)
+}
+
+// describeDocument sets the properties of a PDF or the like, from its HTML form.
+func (r *pageReader) describeDocument(d *Document, shown *page.Response, work *parseState) error {
+	kind := work.page.Sniffed
+	if err := work.parser.Parse(shown, &work.page); err != nil {
+		return err
+	}
+	r.describe(d, shown, &work.page)
+	d.Type, d.Charset, d.CharsetHow = kind, "", ""
+	return nil
+}
+
+// describeText sets title, text and language of a page.
+func (r *pageReader) describeText(d *Document, resp *page.Response, pg *page.Page) {
 	d.Title = pg.Title
 	defer func() { d.Lang, d.Share, d.Confidence = pageLanguage(d.Text, pg.Lang) }()
 	if r.text == nil {
 		return
 	}
-	text, _ := r.text(resp, pg) // a partial text is more useful than the error
+	text := resp.Main
+	if text == nil {
+		text, _ = r.text(resp, pg) // a partial text is more useful than the error
+	}
 	if text != nil && text.Text != "" {
 		d.Headline, d.Text = text.Headline, text.Text
 		d.Simhash = simhash(text.Text)

@@ -34,7 +34,7 @@ type parseState struct {
 	page   page.Page
 }
 
-func (p *linkParser) parse(_ context.Context, t *Task, r Record, emit Emit) error {
+func (p *linkParser) parse(ctx context.Context, t *Task, r Record, emit Emit) error {
 	d, err := ReadDocument(r.Key, r.Value)
 	if err != nil {
 		return err
@@ -50,7 +50,7 @@ func (p *linkParser) parse(_ context.Context, t *Task, r Record, emit Emit) erro
 		p.addLink(t, m, &o, &page.Link{URL: d.RedirectTo, Kind: page.Redirect})
 	case d.IsPage():
 		work := p.pool.Get().(*parseState)
-		p.links(t, m, &d, &o, work)
+		p.links(ctx, t, m, &d, &o, work)
 		p.pool.Put(work)
 	}
 	m.count(t, "links", int64(len(o.Links)))
@@ -58,18 +58,22 @@ func (p *linkParser) parse(_ context.Context, t *Task, r Record, emit Emit) erro
 }
 
 // links extracts the links of a page. Parts that cannot be read have none.
-func (p *linkParser) links(t *Task, m *member, d *Document, o *OutLinks, work *parseState) {
+func (p *linkParser) links(ctx context.Context, t *Task, m *member, d *Document, o *OutLinks, work *parseState) {
 	if d.Response(&work.resp) != nil {
 		m.count(t, "unreadable", 1)
 		return
 	}
-	if !parse.Readable(parse.MediaType(work.resp.Header.Get("Content-Type"))) {
+	if !p.decodes(parse.MediaType(work.resp.Header.Get("Content-Type"))) {
 		return
 	}
 	if err := fetch.Decode(&work.resp, maxDecoded); err != nil && !errors.Is(err, fetch.ErrTooLong) {
 		m.count(t, "undecodable", 1) // parse what could be decoded
 	}
-	if err := work.parser.Parse(&work.resp, &work.page); err != nil {
+	resp := &work.resp
+	if shown := p.shown(ctx, resp); shown != nil {
+		resp = shown
+	}
+	if err := work.parser.Parse(resp, &work.page); err != nil {
 		m.count(t, "unreadable", 1)
 	}
 	rules := policy.Directives(0).Links(&work.page.Robots)

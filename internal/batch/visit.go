@@ -111,7 +111,7 @@ func (c *crawler) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL, re
 		}
 	default:
 		c.pages.Add(1)
-		err = c.emitDocuments(u, wishes, resp, begun, conditional)
+		err = c.emitDocuments(ctx, u, wishes, resp, begun, conditional)
 	}
 	c.frontier.Done(v, r)
 	return err
@@ -142,8 +142,9 @@ func condition(wishes []InURL, req *fetch.Request) bool {
 }
 
 // emitDocuments emits the Documents of an answer, and follows a redirect on the same host.
-func (c *crawler) emitDocuments(u weburl.URL, wishes []InURL, resp *page.Response, begun time.Time, asked bool) error {
-	d, err := c.reader.read(resp)
+func (c *crawler) emitDocuments(ctx context.Context, u weburl.URL, wishes []InURL, resp *page.Response, begun time.Time,
+	asked bool) error {
+	d, err := c.reader.read(ctx, resp)
 	if err != nil {
 		return err
 	}

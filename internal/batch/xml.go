@@ -28,7 +28,7 @@ func (s *setup) xmlMap(_ context.Context, t *Task, r Record, emit Emit) error {
 	if err := m.fields(t, &d, emit); err != nil {
 		return err
 	}
-	if !parse.IsHTML(d.Type) {
+	if !parse.IsHTML(d.Type) && d.Text == "" { // documents have a text
 		return nil
 	}
 	if !d.MetaIndex || d.NoArchive {
