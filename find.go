@@ -47,7 +47,7 @@ func selector(who, css string) *tree.Selector {
 
 // parsed returns the page's tree; nil if the page is not HTML.
 func (p *Page) parsed() *tree.Tree {
-	if p.tree == nil && parse.IsHTML(cmp.Or(p.sniffed, p.Type, "text/html")) {
+	if p.tree == nil && (p.document != nil || parse.IsHTML(cmp.Or(p.sniffed, p.Type, "text/html"))) {
 		p.tree = tree.New(0).Parse(p.HTML(), false)
 	}
 	return p.tree

@@ -16,6 +16,7 @@ import (
 
 	"kumo/internal/app/job"
 	"kumo/internal/base/weburl"
+	"kumo/internal/content/document"
 	"kumo/internal/content/fetch"
 	"kumo/internal/content/login"
 	"kumo/internal/content/policy"
@@ -136,6 +137,19 @@ func Render(pages string, r Renderer) Option {
 			"the Renderer is nil: make one with package kumo/render", "nil")
 		c.markGiven("render")
 		c.job.Crawl.Render, c.job.Renderer = mode, r
+	}
+}
+
+// A DocumentReader reads PDFs, office documents, e-books and images. Package kumo/documents has the only implementation.
+type DocumentReader interface{ crawl.DocumentReader }
+
+// Documents reads PDFs, office documents, e-books and images. The crawl follows their links; Page.Document has their
+// metadata, and Text, HTML, Find and Article their content. The crawl closes the reader.
+func Documents(r DocumentReader) Option {
+	return func(c *Crawler) {
+		c.require(r != nil, "Documents", "the DocumentReader is nil: make one with package kumo/documents", "nil")
+		c.markGiven("documents")
+		c.job.Crawl.Documents, c.job.Documents = document.Text, r
 	}
 }
 

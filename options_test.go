@@ -35,6 +35,7 @@ func TestRunRefusesWrongOptions(t *testing.T) {
 		`kumo.Order("best"): it is one of depth`:     kumo.Order("best"),
 		`kumo.Render("some"): it is one of never`:    kumo.Render("some", nil),
 		`kumo.Render(nil): the Renderer is nil`:      kumo.Render("auto", nil),
+		`kumo.Documents(nil): the DocumentReader is`: kumo.Documents(nil),
 		"kumo.Include(nil): an expression is nil":    kumo.Include(nil),
 		"kumo.Exclude(nil): an expression is nil":    kumo.Exclude(nil),
 		"kumo.Prefer: the expression is nil":         kumo.Prefer(nil, 2),

@@ -37,16 +37,21 @@ type Page struct {
 	Took          time.Duration
 	Rendered      bool // a browser has run the page's scripts, see Render; Body is as it was received
 
-	document []byte     // of a rendered page, after its scripts
+	// Document describes a PDF, an office document, an e-book or an image; nil for other pages, and without the option
+	// Documents
+	Document *Document
+
+	document []byte     // of a rendered page, after its scripts; of a document, its HTML form
+	main     *Article   // of a document
 	sniffed  string     // detected media type of the body
 	tree     *tree.Tree // nil: not parsed yet
 }
 
 // HTML returns the body in UTF-8, whatever the page's charset is, without a byte order mark and with invalid bytes
 // replaced by U+FFFD. If the body is not text, it is returned unchanged. Each call decodes the body again. For a
-// rendered page, HTML returns the document after its scripts.
+// rendered page, HTML returns the document after its scripts; for a Document, an HTML page with its content.
 func (p *Page) HTML() string {
-	if p.Rendered {
+	if p.document != nil {
 		return string(p.document)
 	}
 	if p.Charset == "" {
@@ -62,17 +67,33 @@ type Article struct {
 	Published string // RFC 3339 if the page has time and zone, otherwise a date, 2006-01-02
 	Text      string // a line for each paragraph, subheading, list item or table row; tabs between cells
 	Lang      string // detected language of the text, otherwise the declared language
-	Kind      string // of page: "article", "forum", "product", "listing", "documentation", "service" or "other"
+	Kind      string // of page: "article", "forum", "product", "listing", "documentation", "service", "document" or "other"
 	Comments  string // of readers or customers, a line for each paragraph; the posts of a forum are in Text
+}
+
+// A Document is the metadata of a PDF, an office document, an e-book or an image. Fields that it lacks are empty.
+type Document struct {
+	Type                string // pdf, docx, pptx, xlsx, odt, ods, odp, epub, jpeg, png, …
+	Pages               int    // pages, slides, sheets or chapters
+	Author, Rights      string
+	Published, Modified string            // RFC 3339, or a date only
+	Attachments         []string          // names of embedded files
+	Properties          map[string]string // such as an image's width and height in pixels, and camera
+	// why its text is missing or incomplete: "encrypted", "no-text", "cut", "broken", "too-large", "timeout", "crashed" or
+	// "unsupported"; Detail has it in words
+	WhyNot, Detail string
 }
 
 // Text returns the main text of an HTML page, without menus, comments and footers. See Article for more. Each call
 // extracts it again, in one or two milliseconds.
 func (p *Page) Text() string { return p.Article().Text }
 
-// Article returns the main content of an HTML page; empty for other types. Each call extracts it again. Of a very large
+// Article returns the main content of an HTML page, and all of a Document; empty for other types. Each call extracts it again. Of a very large
 // page, only the beginning is read.
 func (p *Page) Article() Article {
+	if p.main != nil {
+		return *p.main
+	}
 	if !parse.IsHTML(cmp.Or(p.sniffed, p.Type)) {
 		return Article{}
 	}
@@ -88,6 +109,15 @@ func pageOf(r *page.Record) *Page {
 		NearDuplicate: r.NearDuplicate, ServerIP: res.ServerIP(), Time: r.Time, Took: r.Took}
 	if r.Rendering != nil {
 		p.Rendered, p.document = true, slices.Clone(r.Rendering.HTML)
+	}
+	if d := r.Document; d != nil {
+		p.Document = &Document{Type: d.Type, Pages: d.Pages, Author: d.Author, Rights: d.Rights, Published: d.Published,
+			Modified: d.Modified, Attachments: d.Attachments, Properties: d.Properties, WhyNot: d.WhyNot, Detail: d.Detail}
+	}
+	if r.Shown != nil {
+		p.document = r.Shown.Body
+		m := r.Shown.Main
+		p.main = &Article{m.Headline, m.Author, m.Published, m.Text, m.Lang, m.Kind, ""}
 	}
 	if r.Page == nil { // a recrawl found it unchanged
 		return p

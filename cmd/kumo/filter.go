@@ -100,6 +100,11 @@ func (all filters) addTo(j *job.Job) {
 	}
 	j.Hooks = ask.Hooks(all)
 	j.AnchorText = j.Hooks.Link != nil
+	for _, one := range all {
+		if c := one.Choice(); c.Asks(filter.Record) && c.Wants(filter.WantBody) {
+			j.Crawl.DecodeAll = true
+		}
+	}
 	j.Filters = &job.Filters{Records: j.Hooks.Record != nil, Restore: all.resumeCounts, Counts: all.counts}
 }
 

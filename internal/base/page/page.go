@@ -289,6 +289,8 @@ type Record struct {
 	// what was read of a response that is a PDF, an office document, an e-book or an image; nil for other types, and if
 	// the crawl does not read documents
 	Document *Document
+	// the HTML form of a document, from which Page, Text and Fields were read; nil for other pages
+	Shown *Response
 
 	Robots bool   // a robots.txt, fetched for its rules
 	Helper bool   // a resource that a rendered page requested; it is no page of the crawl

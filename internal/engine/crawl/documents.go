@@ -169,7 +169,7 @@ func (p *pageReader) readDocument(ctx context.Context, rec *page.Record, it *ite
 		return resp, nil
 	}
 	declared, sniffed := p.answer.page.Type, p.answer.page.Sniffed
-	body, full := resp.Body, resp.FullBody
+	body, full := bytes.Clone(resp.Body), resp.FullBody // it may be in the slot's buffer
 	p.answer.returnSlot()
 	p.answer.releaseTurn()
 	doc, err := p.documents.read(ctx, rec.URL, format, file)
@@ -184,12 +184,9 @@ func (p *pageReader) readDocument(ctx context.Context, rec *page.Record, it *ite
 		return nil, err
 	}
 	resp.Body, resp.FullBody = body, full
-	if resp.Header.Get("Content-Encoding") != "" {
-		resp.Body = nil // it was in the slot's buffer
-	}
 	pg := &p.answer.page
 	pg.Type, pg.Sniffed, pg.Charset, pg.CharsetSource = declared, sniffed, "", ""
 	pg.NeedsScript = page.NoScriptNeeded
-	rec.Document = doc.Info()
+	rec.Document, rec.Shown = doc.Info(), shown
 	return shown, nil
 }

@@ -29,16 +29,19 @@ const (
 	WantHeader = "header" // the answer's header fields
 	WantHTML   = "html"   // the page, as text
 	WantText   = "text"   // its main text, if the crawl extracts it
+	WantBody   = "body"   // the body of any type, without content coding
 )
 
 // Wants lists them.
-var Wants = []string{WantHeader, WantHTML, WantText}
+var Wants = []string{WantHeader, WantHTML, WantText, WantBody}
 
 // Limits of a program's output.
 const (
 	MaxLine   = 1 << 20  // bytes of an answer
 	MaxReason = 300      // bytes of a reason
 	MaxFields = 64 << 10 // bytes of a record's fields
+	MaxText   = 900_000  // bytes of a record's title and text
+	MaxLinks  = 10_000   // links of a record
 	MaxHeard  = 500      // bytes of a line for the log
 	maxRank   = 1 << 20  // the minimum is its inverse
 	maxQuoted = 200      // bytes quoted from an invalid line
@@ -89,6 +92,12 @@ type Page struct {
 	Header  map[string][]string `json:"header,omitempty"`
 	HTML    string              `json:"html,omitempty"`
 	Cut     bool                `json:"cut,omitempty"` // html is only the beginning of the page
+	// Body is a short body, in base64. A longer one is in a temporary file, which is deleted after the answer.
+	Body     []byte `json:"body,omitempty"`
+	BodyFile string `json:"body_file,omitempty"`
+	BodyCut  bool   `json:"body_cut,omitempty"` // the body is only its beginning
+	// BodyError is why there is no body although it is wanted, such as a full disk.
+	BodyError string `json:"body_error,omitempty"`
 }
 
 // An Answer is a program's answer. The zero value means yes.
@@ -98,12 +107,18 @@ type Answer struct {
 	Rank   float64           // of a link: factor of its importance; 0: unchanged
 	Header map[string]string // of a request: additional header fields
 	Fields json.RawMessage   // of a record: an object in one line
+	Title  string            // of a record: replaces its title
+	Text   string            // of a record: replaces its main text
+	Links  []string          // of a record: further links, absolute or relative to the page
 }
 
 // Changes reports whether the answer changes something.
 func (a *Answer) Changes() bool {
-	return a.URL != "" || a.Rank != 0 || a.Header != nil || a.Fields != nil
+	return a.URL != "" || a.Rank != 0 || a.Header != nil || a.Fields != nil || a.reads()
 }
+
+// reads reports whether the answer says what is on a page.
+func (a *Answer) reads() bool { return a.Title != "" || a.Text != "" || a.Links != nil }
 
 // encode returns the part of a question's line after its id.
 func (q *Question) encode() ([]byte, error) {
@@ -143,6 +158,9 @@ type reply struct {
 	Rank   *float64          `json:"rank"`
 	Header map[string]string `json:"header"`
 	Fields json.RawMessage   `json:"fields"`
+	Title  string            `json:"title"`
+	Text   string            `json:"text"`
+	Links  []string          `json:"links"`
 }
 
 // parseReply parses an answer, and returns the id of its question.
@@ -163,7 +181,13 @@ func parseReply(line []byte) (id uint64, a Answer, err error) {
 
 // answer converts the reply.
 func (r *reply) answer() (a Answer, err error) {
-	a = Answer{URL: r.URL, Header: r.Header}
+	a = Answer{URL: r.URL, Header: r.Header, Title: r.Title, Text: r.Text, Links: r.Links}
+	switch {
+	case len(r.Title)+len(r.Text) > MaxText:
+		return a, fmt.Errorf("title and text have %d bytes, the limit is %d", len(r.Title)+len(r.Text), MaxText)
+	case len(r.Links) > MaxLinks:
+		return a, fmt.Errorf("there are %d links, the limit is %d", len(r.Links), MaxLinks)
+	}
 	if a.Drop, err = parseDrop(r.Drop); err != nil {
 		return a, err
 	}
@@ -251,6 +275,8 @@ func (a *Answer) checkPoint(point string) error {
 		return errors.New("only requests have a header")
 	case point != Record && a.Fields != nil:
 		return errors.New("only records have fields")
+	case point != Record && a.reads():
+		return errors.New("only records have title, text and links")
 	}
 	return nil
 }

@@ -3,15 +3,21 @@
 package ask
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"os"
+	"strings"
 	"time"
 
 	"kumo/internal/base/item"
 	"kumo/internal/base/page"
 	"kumo/internal/base/weburl"
 	"kumo/internal/content/fetch"
+	"kumo/internal/content/lang"
 	"kumo/internal/content/parse"
 	"kumo/internal/engine/crawl"
 	"kumo/internal/engine/filter"
@@ -162,7 +168,7 @@ func RequestQuestion(it *item.Item) filter.Question {
 
 func callRecordFilters(filters []Filter, rec *page.Record) (string, error) {
 	for _, p := range filters {
-		answers, err := p.Ask([]filter.Question{RecordQuestion(rec, p.Choice())})
+		answers, err := askRecord(p, rec)
 		if err != nil {
 			return "", err
 		}
@@ -173,9 +179,82 @@ func callRecordFilters(filters []Filter, rec *page.Record) (string, error) {
 		if a.Fields != nil && !rec.NoIndex && !rec.NoArchive { // as for fields by rules
 			rec.Fields = append(rec.Fields, page.Fields{Rule: "filter " + p.Name(), Values: a.Fields})
 		}
+		read(rec, a)
 	}
 	return "", nil
 }
+
+// askRecord asks a filter about a page, and deletes the file with its body.
+func askRecord(p Filter, rec *page.Record) ([]filter.Answer, error) {
+	q := RecordQuestion(rec, p.Choice())
+	if p.Choice().Wants(filter.WantBody) {
+		end, err := addBody(q.Page, rec.Response)
+		if err != nil { // such as a full disk
+			q.BodyError = err.Error()
+		}
+		defer end()
+	}
+	return p.Ask([]filter.Question{q})
+}
+
+// Limits of bodies.
+const (
+	maxInline = 256 << 10 // bytes of a body that is in its question
+	MaxBody   = 256 << 20 // bytes of one in a file
+)
+
+// addBody adds a body of any type without content coding, or its beginning. The caller calls end after the answer.
+func addBody(told *filter.Page, res *page.Response) (end func(), err error) {
+	var in io.Reader = res.PayloadReader()
+	size := res.PayloadLen()
+	switch {
+	case res.FullBody != nil:
+		in, size = res.FullBody(), MaxBody
+	case res.Header.Get("Content-Encoding") != "" || len(res.Body) > 0:
+		in, size = bytes.NewReader(res.Body), int64(len(res.Body))
+	}
+	in = io.LimitReader(in, MaxBody+1)
+	told.BodyCut = res.Truncated != page.Whole
+	if size <= maxInline {
+		told.Body, err = io.ReadAll(in)
+		return func() {}, err
+	}
+	f, err := os.CreateTemp("", "kumo-body-")
+	if err != nil {
+		return func() {}, err
+	}
+	end = func() { _ = os.Remove(f.Name()) } // the system empties its temporary folder
+	n, err := io.Copy(f, in)
+	if n > MaxBody {
+		told.BodyCut, err = true, errors.Join(err, f.Truncate(MaxBody))
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		told.BodyFile = f.Name()
+	}
+	return end, err
+}
+
+// read applies what a filter has read on a page.
+func read(rec *page.Record, a *filter.Answer) {
+	if a.Title != "" {
+		rec.Page.Title = filter.Plain(a.Title, maxTitle)
+	}
+	if a.Text != "" && !rec.NoIndex && !rec.NoArchive {
+		t := page.MainText{Kind: "document", Lang: lang.Of(a.Text, "")}
+		if rec.Text != nil {
+			t = *rec.Text
+		}
+		t.Text, t.Title = strings.ToValidUTF8(a.Text, "\uFFFD"), cmp.Or(rec.Page.Title, t.Title)
+		rec.Text = &t
+	}
+	for _, ref := range a.Links {
+		if to, err := absolute(rec.URL, ref); err == nil {
+			rec.Page.Links = append(rec.Page.Links, page.Link{URL: to, Kind: page.Anchor})
+		}
+	}
+}
+
+const maxTitle = 1 << 10 // bytes, as parsers read
 
 // RecordQuestion returns the question about an answered page.
 func RecordQuestion(rec *page.Record, c *filter.Choice) filter.Question {
@@ -194,7 +273,7 @@ func RecordQuestion(rec *page.Record, c *filter.Choice) filter.Question {
 		delete(told.Header, "Set-Cookie") // cookies are secret
 	}
 	if c.Wants(filter.WantHTML) {
-		told.HTML, told.Cut = text(res, read)
+		told.HTML, told.Cut = text(rec)
 	}
 	if c.Wants(filter.WantText) && rec.Text != nil {
 		q.Text = rec.Text.Text
@@ -202,8 +281,13 @@ func RecordQuestion(rec *page.Record, c *filter.Choice) filter.Question {
 	return q
 }
 
-// text returns a page as text; "" if it is not text.
-func text(res *page.Response, read *page.Page) (s string, cut bool) {
+// text returns a page as text, and a document as HTML; "" if it is neither.
+func text(rec *page.Record) (s string, cut bool) {
+	res, read := rec.Response, rec.Page
+	if rec.Shown != nil {
+		html := rec.Shown.Body[:min(len(rec.Shown.Body), MaxHTML)]
+		return strings.ToValidUTF8(string(html), ""), len(html) < len(rec.Shown.Body)
+	}
 	if !parse.IsHTML(read.Sniffed) && !parse.Readable(read.Sniffed) {
 		return "", false
 	}

@@ -115,3 +115,39 @@ func TestRecordsGetFields(t *testing.T) {
 		t.Errorf("begun again: %+v", c)
 	}
 }
+
+func TestAFilterReadsBodies(t *testing.T) {
+	p := scripted(t, `\"record\"],\"want\":[\"body\"`, `case $line in
+*body_file*) f=${line#*body_file\":\"}; f=${f%%\"*}; n=$(wc -c < $f); echo "{\"id\":$id,\"text\":\"$n bytes\"}";;
+*e1xydGYxfQ==*) echo "{\"id\":$id,\"title\":\"T\",\"text\":\"A text\",\"links\":[\"b.rtf\",\"mailto:x@y\"]}";;
+*) echo "{\"id\":$id}";; esac`)
+	t.Setenv("TMPDIR", t.TempDir())
+	record := func(body string) *page.Record {
+		return &page.Record{URL: "http://a.test/d/a.rtf", Page: &page.Page{Sniffed: "application/rtf", Title: "old"},
+			Response: &page.Response{Status: 200, Payload: []byte(body), Header: http.Header{}}}
+	}
+	h := Hooks([]*filter.Pool{p})
+	rec := record(`{\rtf1}`)
+	if veto, err := h.Record(rec); veto != "" || err != nil {
+		t.Fatal(veto, err)
+	}
+	if rec.Page.Title != "T" || rec.Text == nil || rec.Text.Text != "A text" || len(rec.Page.Links) != 1 ||
+		rec.Page.Links[0].URL != "http://a.test/d/b.rtf" {
+		t.Errorf("%+v, %+v", rec.Page, rec.Text)
+	}
+	rec = record(strings.Repeat("x", maxInline+1))
+	if _, err := h.Record(rec); err != nil || rec.Text == nil || rec.Text.Text != "262145 bytes" {
+		t.Errorf("a long body: %+v, %v", rec.Text, err)
+	}
+	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
+		t.Errorf("files remain: %v, %v", left, err)
+	}
+	t.Setenv("TMPDIR", "/nonexistent")
+	rec = record(strings.Repeat("x", maxInline+1))
+	if veto, err := h.Record(rec); veto != "" || err != nil || rec.Text != nil {
+		t.Errorf("without a folder for the body: %q, %v, %+v", veto, err, rec.Text)
+	}
+	if c := p.Counts(); c.Restarts() != 0 || c.Nonsense != 0 {
+		t.Errorf("%+v", c)
+	}
+}

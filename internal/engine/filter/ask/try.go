@@ -3,6 +3,7 @@ package ask
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -23,6 +24,9 @@ type Trial struct {
 	Rank   float64           `json:"rank,omitempty"`
 	Header map[string]string `json:"header,omitempty"`
 	Fields json.RawMessage   `json:"fields,omitempty"`
+	Title  string            `json:"title,omitempty"`
+	Text   string            `json:"text,omitempty"`
+	Links  []string          `json:"links,omitempty"`
 	Millis float64           `json:"ms"`              // time until the answer
 	Error  string            `json:"error,omitempty"` // why there is no answer
 }
@@ -43,6 +47,7 @@ func Try(p Filter, questions []filter.Question, tell func(*Trial) error) error {
 		default:
 			a := answers[0]
 			said.Drop, said.NewURL, said.Rank, said.Header, said.Fields = a.Drop, a.URL, a.Rank, a.Header, a.Fields
+			said.Title, said.Text, said.Links = a.Title, a.Text, a.Links
 		}
 		if err := tell(&said); err != nil {
 			return err
@@ -71,6 +76,15 @@ func (t *Trial) Summary() string {
 	}
 	if t.Fields != nil {
 		parts = append(parts, "fields "+filter.Plain(string(t.Fields), 200))
+	}
+	if t.Title != "" {
+		parts = append(parts, "title "+filter.Plain(t.Title, 200))
+	}
+	if t.Text != "" {
+		parts = append(parts, "text "+filter.Plain(t.Text, 200))
+	}
+	if len(t.Links) > 0 {
+		parts = append(parts, fmt.Sprintf("%d links", len(t.Links)))
 	}
 	if len(parts) == 0 {
 		return "yes"

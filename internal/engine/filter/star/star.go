@@ -236,6 +236,14 @@ func dict(q *filter.Question) *starlark.Dict {
 	if p.Cut {
 		put("cut", starlark.True)
 	}
+	if p.Body != nil {
+		put("body", starlark.Bytes(p.Body))
+	}
+	text("body_file", p.BodyFile)
+	text("body_error", p.BodyError)
+	if p.BodyCut {
+		put("body_cut", starlark.True)
+	}
 	if p.Header != nil {
 		fields := starlark.NewDict(len(p.Header))
 		for name, values := range p.Header {

@@ -112,7 +112,7 @@ func TestWhatIsWrongWithAFile(t *testing.T) {
 		"link = 1":                               "link is not a function",
 		"def link(l): return x":                  "f.star:1:21: undefined: x",
 		"want = 1\ndef record(p): pass":          `want is a list`,
-		"want = [\"body\"]\ndef record(p): pass": `unknown data in want: "body"`,
+		"want = [\"bytes\"]\ndef record(p): pass": `unknown data in want: "bytes"`,
 		"while True: pass":                       "too many steps",
 		"load('x', 'y')":                         "load not implemented",
 		strings.Repeat("#", maxFile+1):           "the limit is",
