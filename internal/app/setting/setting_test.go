@@ -61,6 +61,8 @@ func TestStoredSettingsRoundTrip(t *testing.T) {
 			text = "jsonl"
 		case ScreenshotKey:
 			text = "thumb"
+		case "max-body-of":
+			text = "application/pdf=3MiB"
 		case "render-actions":
 			text = "scroll"
 		case "render-wait":

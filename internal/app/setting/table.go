@@ -101,6 +101,9 @@ var All = []Setting{
 	{Key: "max-body", Group: Limits, Scope: Crawl, Change: NextRun, Mirror: true, Option: "MaxBody", Default: "32MiB",
 		Help:  "cut off longer responses at `SIZE`",
 		Value: func(v *Values) Value { return Size(&v.Job.Fetch.MaxBody) }},
+	{Key: "max-body-of", Group: Limits, Scope: Crawl, Change: NextRun, Mirror: true,
+		Help:  "with `TYPE=SIZE,...`, cut off responses of a media type at another size: application/pdf=200MiB,video/*=1GB",
+		Value: func(v *Values) Value { return bodyLimits(&v.Job.Fetch.MaxBodyOf) }},
 
 	{Key: "concurrency", Short: "c", Group: Politeness, Basic: true, Scope: Node, Change: NextRun, Mirror: true,
 		Option: "Concurrency", Default: "64", Help: "fetch from `N` hosts at once",

@@ -13,6 +13,7 @@ import (
 	"kumo/internal/base/page"
 	"kumo/internal/base/weburl"
 	"kumo/internal/content/document"
+	"kumo/internal/content/fetch"
 	"kumo/internal/content/policy"
 	"kumo/internal/content/render"
 	"kumo/internal/state/rank"
@@ -478,6 +479,39 @@ func (s *set) Set(text string) error {
 		return s.Replace([]string{text})
 	}
 	return s.Replace(append(slices.Clone(s.names()), text))
+}
+
+// bodyLimits is a list of TYPE=SIZE.
+func bodyLimits(p *[]fetch.TypeLimit) Value {
+	return &set{
+		names: func() (names []string) {
+			for _, l := range *p {
+				names = append(names, l.Type+"="+FormatSize(l.Bytes))
+			}
+			return names
+		},
+		replace: func(names []string) error {
+			limits := make([]fetch.TypeLimit, 0, len(names))
+			for _, name := range names {
+				mediaType, text, found := strings.Cut(name, "=")
+				main, sub, slash := strings.Cut(mediaType, "/")
+				l := fetch.TypeLimit{Type: strings.ToLower(mediaType)}
+				if !found || !slash || main == "" || sub == "" {
+					return fmt.Errorf("%q is not like application/pdf=200MiB", name)
+				}
+				if err := Size(&l.Bytes).Set(text); err != nil {
+					return err
+				}
+				if l.Bytes <= 0 {
+					return fmt.Errorf("%q: the size must be more than 0", name)
+				}
+				limits = append(limits, l)
+			}
+			*p = limits
+			return nil
+		},
+		kind: "stringSlice",
+	}
 }
 
 func canon(p *weburl.Rules) Value {

@@ -51,6 +51,7 @@ type Config struct {
 	Timeout        time.Duration // for the response's head, and between two reads of its body; default 30 s
 	MaxTime        time.Duration // for the whole exchange, including the wait for a connection; default 10 × Timeout
 	MaxBody        int64         // bytes of a response's body, as transferred; default 32 MiB
+	MaxBodyOf      []TypeLimit   // MaxBody for some media types; the first that matches counts
 	MaxHeader      int64         // bytes of a response's head, including interim responses; default 256 KiB
 
 	PerHost int // connections to a host; 0: no limit

@@ -36,7 +36,8 @@ type exchange struct {
 	redactedCookie string // cookie with secrets replaced
 	cookiesStored  bool   // the response's cookies are in the jar
 	maxBody        int64  // bytes of body
-	maxRaw         int    // bytes of the response, including chunk headers and interim responses
+	bodyLimits     []TypeLimit
+	maxRaw         int // bytes of the response, including chunk headers and interim responses
 	resp           *page.Response
 
 	live     *liveSettings
@@ -56,8 +57,10 @@ func newExchange(ctx context.Context, c *Client, req Request, t target, resp *pa
 		out:     resp.Buffers.Request[:0]}
 	if req.MaxBody > 0 {
 		x.maxBody = min(req.MaxBody, maxLength)
+	} else {
+		x.bodyLimits = c.cfg.MaxBodyOf
 	}
-	x.maxRaw = int(c.cfg.MaxHeader + 2*x.maxBody)
+	x.maxRaw = int(c.cfg.MaxHeader + 2*largestBody(x.bodyLimits, x.maxBody))
 	x.cookie, x.redactedCookie = c.cookies(&req, t)
 	x.secret = req.Trusted && c.secrets || hasSecret(req.Header) || t.proxy.forwards(t) || x.redactedCookie != x.cookie ||
 		req.Form != nil

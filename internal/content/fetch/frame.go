@@ -12,7 +12,9 @@ import (
 type framer struct {
 	maxHead int64 // including interim responses
 	maxBody int64
-	noBody  bool // the response to a HEAD request
+	// limits of some media types, which replace maxBody when the head is known
+	bodyLimits []TypeLimit
+	noBody     bool // the response to a HEAD request
 
 	state frameState
 	pos   int // all bytes before it are parsed
@@ -197,6 +199,9 @@ func (f *framer) dropFields() {
 
 // startBody decides how the body after the head is framed.
 func (f *framer) startBody() {
+	if len(f.bodyLimits) > 0 {
+		f.maxBody = bodyLimit(f.bodyLimits, f.fields.Get("Content-Type"), f.maxBody)
+	}
 	f.end = f.pos
 	switch {
 	case f.noBody:

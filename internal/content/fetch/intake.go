@@ -38,7 +38,8 @@ func (x *exchange) openIntake() {
 		b.Header = make(http.Header, 16)
 	}
 	x.raw = b.Raw[:0]
-	x.frame = framer{maxHead: c.cfg.MaxHeader, maxBody: x.maxBody, noBody: x.req.Head, fields: b.Header,
+	x.frame = framer{maxHead: c.cfg.MaxHeader, maxBody: x.maxBody, bodyLimits: x.bodyLimits,
+		noBody: x.req.Head, fields: b.Header,
 		chunks: b.Chunks[:0]}
 }
 

@@ -107,15 +107,15 @@ func TestStopEndsTheCrawl(t *testing.T) {
 
 func TestWhatIsWrongWithAFile(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                                       "it defines none of the functions",
-		"def f(: pass":                           "f.star:1:8: got ':'",
-		"link = 1":                               "link is not a function",
-		"def link(l): return x":                  "f.star:1:21: undefined: x",
-		"want = 1\ndef record(p): pass":          `want is a list`,
+		"":                              "it defines none of the functions",
+		"def f(: pass":                  "f.star:1:8: got ':'",
+		"link = 1":                      "link is not a function",
+		"def link(l): return x":         "f.star:1:21: undefined: x",
+		"want = 1\ndef record(p): pass": `want is a list`,
 		"want = [\"bytes\"]\ndef record(p): pass": `unknown data in want: "bytes"`,
-		"while True: pass":                       "too many steps",
-		"load('x', 'y')":                         "load not implemented",
-		strings.Repeat("#", maxFile+1):           "the limit is",
+		"while True: pass":                        "too many steps",
+		"load('x', 'y')":                          "load not implemented",
+		strings.Repeat("#", maxFile+1):            "the limit is",
 	} {
 		if err := Check(write(t, text)); err == nil || !advice.IsUsage(err) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.30q: %v, want %q", text, err, want)
