@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"kumo/internal/content/document"
+	"kumo/internal/content/document/office"
 )
 
 // PDF reads PDF files. Its methods are safe for concurrent use.
@@ -63,8 +64,23 @@ func (r *Reader) read(ctx context.Context, format document.Format, f document.Fi
 	switch {
 	case format == document.PDF && r.cfg.PDF != nil:
 		return r.cfg.PDF.Read(ctx, f, lim)
+	case format == document.Archive, format == document.Compound:
+		return office.Read(&interruptible{f, ctx}, lim)
 	case format == "":
 		return nil, document.Errorf(document.Unsupported, "the file is of no format that kumo reads as a document")
 	}
 	return nil, document.Errorf(document.Unsupported, "this kumo has no reader for %s files", format)
+}
+
+// An interruptible file cannot be read after a context ends.
+type interruptible struct {
+	document.File
+	ctx context.Context
+}
+
+func (f *interruptible) ReadAt(b []byte, at int64) (int, error) {
+	if err := f.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return f.File.ReadAt(b, at)
 }

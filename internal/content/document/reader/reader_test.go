@@ -60,7 +60,8 @@ func TestReadPDF(t *testing.T) {
 	r := reader.New(reader.Config{PDF: pdf(func(context.Context, document.File) (*document.Document, error) {
 		return want, nil
 	})})
-	if got, err := r.Read(t.Context(), bytes.NewReader([]byte("%PDF-1.7")), document.Default()); got != want || err != nil {
+	got, err := r.Read(t.Context(), bytes.NewReader([]byte("%PDF-1.7")), document.Default())
+	if got != want || err != nil {
 		t.Error(got, err)
 	}
 }
