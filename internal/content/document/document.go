@@ -35,6 +35,9 @@ type Document struct {
 	Detail  string
 }
 
+// IsOther reports whether a file is no document, but a ZIP archive of other files.
+func (d *Document) IsOther() bool { return d.Format == Archive && d.Problem == Unsupported }
+
 // A Property is a name and a value.
 type Property struct {
 	Name  string `json:"name"`

@@ -35,7 +35,7 @@ func ReadResponse(resp *page.Response, read ReadFunc) *Document {
 	if err != nil {
 		d = Failed(format, err)
 	}
-	if d.Format == Archive {
+	if d.IsOther() {
 		return nil
 	}
 	return d

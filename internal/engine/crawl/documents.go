@@ -59,7 +59,7 @@ func (d *documents) read(ctx context.Context, url string, format document.Format
 	if err != nil {
 		doc = document.Failed(format, err)
 	}
-	if doc.Format != document.Archive {
+	if !doc.IsOther() {
 		d.count(url, doc, time.Since(start))
 	}
 	return doc, nil
@@ -176,7 +176,7 @@ func (p *pageReader) readDocument(ctx context.Context, rec *page.Record, it *ite
 	if err != nil {
 		return nil, err
 	}
-	if doc.Format == document.Archive { // a ZIP archive of other files
+	if doc.IsOther() {
 		return resp, p.readAnswer(ctx, resp, it)
 	}
 	shown := doc.Shown(resp)
