@@ -196,5 +196,6 @@ var signatures = []struct {
 	{0, "PK\x03\x04", Archive}, {0, "\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1", Compound},
 	{0, "\xFF\xD8\xFF", JPEG}, {0, "\x89PNG\r\n\x1A\n", PNG}, {8, "WEBP", WebP},
 	{0, "GIF87a", GIF}, {0, "GIF89a", GIF}, {0, "II*\x00", TIFF}, {0, "MM\x00*", TIFF},
-	{4, "ftypavif", AVIF}, {4, "ftypavis", AVIF}, {4, "ftypheic", HEIF}, {4, "ftypheix", HEIF}, {4, "ftypmif1", HEIF},
+	{4, "ftypavif", AVIF}, {4, "ftypavis", AVIF}, {4, "ftypheic", HEIF}, {4, "ftypheix", HEIF}, {4, "ftypheim", HEIF},
+	{4, "ftypheis", HEIF}, {4, "ftyphevc", HEIF}, {4, "ftypmif1", HEIF}, {4, "ftypmsf1", HEIF},
 }

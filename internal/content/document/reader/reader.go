@@ -9,6 +9,7 @@ import (
 
 	"kumo/internal/content/document"
 	"kumo/internal/content/document/office"
+	"kumo/internal/content/document/picture"
 )
 
 // PDF reads PDF files. Its methods are safe for concurrent use.
@@ -66,6 +67,8 @@ func (r *Reader) read(ctx context.Context, format document.Format, f document.Fi
 		return r.cfg.PDF.Read(ctx, f, lim)
 	case format == document.Archive, format == document.Compound:
 		return office.Read(&interruptible{f, ctx}, lim)
+	case format.IsImage():
+		return picture.Read(&interruptible{f, ctx}, lim)
 	case format == "":
 		return nil, document.Errorf(document.Unsupported, "the file is of no format that kumo reads as a document")
 	}

@@ -65,3 +65,23 @@ func TestReadPDF(t *testing.T) {
 		t.Error(got, err)
 	}
 }
+
+func TestReadImage(t *testing.T) {
+	d, err := reader.New(reader.Config{}).Read(t.Context(), bytes.NewReader([]byte("GIF89a\x40\x00\x20\x00")),
+		document.Default())
+	if err != nil || d.Format != document.GIF || len(d.Properties) != 2 {
+		t.Error(d, err)
+	}
+}
+
+// TestReadUntil reads a document when there is no time left.
+func TestReadUntil(t *testing.T) {
+	ctx, end := context.WithCancel(t.Context())
+	end()
+	for _, body := range []string{"PK\x03\x04 and more", "\xFF\xD8\xFF\xE0 and more"} {
+		_, err := reader.New(reader.Config{}).Read(ctx, bytes.NewReader([]byte(body)), document.Default())
+		if p, _ := document.ProblemOf(err); p != document.Timeout {
+			t.Errorf("%.4q: %v", body, err)
+		}
+	}
+}
