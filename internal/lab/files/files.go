@@ -38,7 +38,8 @@ func DOCX(c Content) []byte {
 		`<Relationship Id="rId2" Type="http://schemas.openxmlformats.org/package/2006/relationships/metadata/`+
 		`core-properties" Target="docProps/core.xml"/>`))
 	add("docProps/core.xml", `<?xml version="1.0"?><cp:coreProperties `+
-		`xmlns:cp="http://schemas.openxmlformats.org/package/2006/metadata/core-properties" xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>`+html.EscapeString(c.Title)+
+		`xmlns:cp="http://schemas.openxmlformats.org/package/2006/metadata/core-properties" `+
+		`xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>`+html.EscapeString(c.Title)+
 		`</dc:title><dc:creator>`+html.EscapeString(c.Author)+`</dc:creator></cp:coreProperties>`)
 	add("word/_rels/document.xml.rels", rels(rel("rId1", "hyperlink", c.Link, ` TargetMode="External"`)))
 	var text strings.Builder
@@ -51,7 +52,8 @@ func DOCX(c Content) []byte {
 		text.WriteString("<w:p>" + r + "</w:p>")
 	}
 	add("word/document.xml", `<?xml version="1.0"?><w:document `+
-		`xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main" xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"><w:body>`+text.String()+
+		`xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main" `+
+		`xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"><w:body>`+text.String()+
 		`</w:body></w:document>`)
 	if err := z.Close(); err != nil {
 		panic(err)
@@ -70,7 +72,8 @@ func rels(all string) string {
 
 func rel(id, kind, target, more string) string {
 	return fmt.Sprintf(`<Relationship Id="%s" Target="%s"%s `+
-		`Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/%s"/>`, id, html.EscapeString(target), more, kind)
+		`Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/%s"/>`,
+		id, html.EscapeString(target), more, kind)
 }
 
 // PDF returns a PDF file with a page for each paragraph. Its texts are in Latin-1; the link covers the last paragraph.
