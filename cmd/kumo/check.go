@@ -118,7 +118,13 @@ func checkLang() *cobra.Command {
 
 func checkText() *cobra.Command {
 	v := &verb[check.PageIn, check.TextOut]{use: "text FILE|URL [BASE]", about: textLong, examples: textExample,
-		read: check.Text}
+		read: func(in check.PageIn) (check.TextOut, error) {
+			out, is, err := check.DocumentText(context.Background(), in, sharedDocuments())
+			if is {
+				return out, err
+			}
+			return check.Text(in)
+		}}
 	src := new(source)
 	v.args = src.page
 	cmd := src.bindRender(v.command())

@@ -3,6 +3,7 @@ package inspect
 import (
 	"time"
 
+	"kumo/internal/base/page"
 	"kumo/internal/content/policy"
 )
 
@@ -115,6 +116,8 @@ type Page struct {
 	// Why the page shows nothing without script: root, noscript, empty, redirect.
 	NeedsScript string `json:"needs_script,omitempty"`
 	Rendered    bool   `json:"rendered,omitempty"` // a browser has run its scripts
+	// What was read of a PDF, an office document, an e-book or an image.
+	Document *page.Document `json:"document,omitempty"`
 	// Result of a visit after the first: changed, unchanged, gone, trouble.
 	Recrawl string `json:"recrawl,omitempty"`
 	From    string `json:"from,omitempty"`

@@ -271,9 +271,25 @@ func (s sheet) printPage(x *inspect.Explanation, p *inspect.Page) {
 	s.rowIf("same as", "%s: its record has the bytes, this one refers to it", p.Revisit)
 	s.rowIf("links", "only the first were read: %s", linksCutText[page.LinksCut(p.LinksCut)])
 	s.printScript(x, p)
+	s.printDocument(p.Document)
 	if p.WARC != "" {
 		s.row("record", "warc/%s at byte %d", p.WARC, p.Offset)
 	}
+}
+
+// printDocument prints what was read of a document, and why not all.
+func (s sheet) printDocument(d *page.Document) {
+	if d == nil {
+		return
+	}
+	about := d.Type
+	if d.Pages > 0 {
+		about += ", " + stats.Count(int64(d.Pages), "pages")
+	}
+	if d.WhyNot != "" {
+		about += "; not all of its text could be read: " + d.WhyNot + ": " + d.Detail
+	}
+	s.row("document", "%s", about)
 }
 
 // printScript prints whether the page was rendered, and why not.
