@@ -82,7 +82,9 @@ func (o *options) finish() (err error) {
 	if o.Text = o.Text || o.Index; o.Text {
 		j.Text = mainTexts(o.Job.Shares)
 	}
-	j.Documents = documentsOf(o)
+	if j.Documents, err = documentsOf(o); err != nil {
+		return err
+	}
 	if j.Fields, err = o.loadFields(); err != nil {
 		return err
 	}

@@ -29,6 +29,7 @@ type Values struct {
 	PlaceWait    time.Duration
 	Text, Index  bool
 	Fields       string
+	Extract      []string // TYPE=URL of servers that read documents
 	Filter       Filter
 	Browser      Browser
 	Recrawl      []string

@@ -61,6 +61,8 @@ func TestStoredSettingsRoundTrip(t *testing.T) {
 			text = "jsonl"
 		case ScreenshotKey:
 			text = "thumb"
+		case ExtractKey:
+			text = "doc=http://127.0.0.1:9998"
 		case "max-body-of":
 			text = "application/pdf=3MiB"
 		case "render-actions":

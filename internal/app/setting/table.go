@@ -197,6 +197,10 @@ var All = []Setting{
 		Help: "read PDF, office documents, e-books and images: off, links (follow their links) or text; " +
 			"default text with --text or --index (docs/reference/documents.md)",
 		Value: func(v *Values) Value { return documentMode(&v.Job.Crawl.Documents) }},
+	{Key: ExtractKey, Group: Output, Scope: Node, Change: NextRun,
+		Help: "with `TYPE=URL,...`, have Apache Tika servers read documents: doc (.doc, .xls, .ppt), rtf, image, pdf or " +
+			"office",
+		Value: func(v *Values) Value { return names(&v.Extract) }},
 	{Key: job.NearDuplicatesKey, Group: Output, Scope: Crawl, Change: NextRun, Option: "NearDuplicates",
 		Help:  "record near_duplicate_of, an earlier page with nearly the same text; --text implies it",
 		Value: func(v *Values) Value { return Bool(&v.Job.Crawl.NearDuplicates) }},
@@ -389,6 +393,9 @@ var All = []Setting{
 
 // DocumentsKey is the setting of what is read of documents.
 const DocumentsKey = "documents"
+
+// ExtractKey is the setting of servers that read documents.
+const ExtractKey = "extract"
 
 // Settings of the browser that messages name.
 const (

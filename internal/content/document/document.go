@@ -95,6 +95,7 @@ const (
 	Archive Format = "zip" // a ZIP archive that is none of the above
 	// an OLE2 compound file: an encrypted office document, or one of the formats before 2007 (doc, xls, ppt)
 	Compound Format = "ole2"
+	RTF      Format = "rtf" // Rich Text Format
 )
 
 // IsImage reports whether files of the format are pictures, which have metadata and no text.
@@ -193,7 +194,7 @@ var signatures = []struct {
 	magic  string
 	format Format
 }{
-	{0, "PK\x03\x04", Archive}, {0, "\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1", Compound},
+	{0, `{\rtf`, RTF}, {0, "PK\x03\x04", Archive}, {0, "\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1", Compound},
 	{0, "\xFF\xD8\xFF", JPEG}, {0, "\x89PNG\r\n\x1A\n", PNG}, {8, "WEBP", WebP},
 	{0, "GIF87a", GIF}, {0, "GIF89a", GIF}, {0, "II*\x00", TIFF}, {0, "MM\x00*", TIFF},
 	{4, "ftypavif", AVIF}, {4, "ftypavis", AVIF}, {4, "ftypheic", HEIF}, {4, "ftypheix", HEIF}, {4, "ftypheim", HEIF},

@@ -12,14 +12,11 @@ import (
 	"kumo/internal/content/document/picture"
 )
 
-// PDF reads PDF files. Its methods are safe for concurrent use.
-type PDF interface {
-	Read(ctx context.Context, f document.File, lim document.Limits) (*document.Document, error)
-}
-
 // Config has the readers that are not part of this package.
 type Config struct {
-	PDF PDF // nil: PDF files are document.Unsupported
+	PDF document.Reader // nil: PDF files are document.Unsupported
+	// Others read some formats instead of this package and PDF. An error Unsupported of theirs is final.
+	Others map[document.Format]document.Reader
 }
 
 // A Reader reads documents. It is safe for concurrent use.
@@ -62,6 +59,9 @@ func (r *Reader) Read(ctx context.Context, f document.File, lim document.Limits)
 
 func (r *Reader) read(ctx context.Context, format document.Format, f document.File,
 	lim document.Limits) (*document.Document, error) {
+	if other := r.cfg.Others[format]; other != nil {
+		return other.Read(ctx, f, lim)
+	}
 	switch {
 	case format == document.PDF && r.cfg.PDF != nil:
 		return r.cfg.PDF.Read(ctx, f, lim)

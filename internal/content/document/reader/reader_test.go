@@ -24,7 +24,7 @@ func TestRead(t *testing.T) {
 	tests := []struct {
 		name    string
 		ctx     context.Context
-		pdf     reader.PDF
+		pdf     document.Reader
 		body    string
 		problem document.Problem
 		detail  string
