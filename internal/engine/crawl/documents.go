@@ -140,22 +140,7 @@ func (p *pageReader) readDocument(ctx context.Context, rec *page.Record, it *ite
 	if format == "" || it.Kind == page.Sitemap {
 		return resp, nil
 	}
-	if format.IsImage() { // there are only metadata, and these are read at once
-		var body document.File = bytes.NewReader(resp.Payload)
-		switch {
-		case resp.Header.Get("Content-Encoding") != "":
-			body = bytes.NewReader(resp.Body)
-		case resp.Spooled != nil:
-			body = spooledFile{resp.Spooled.Payload}
-		}
-		doc, err := p.documents.read(ctx, rec.URL, format, body)
-		if err != nil {
-			return nil, err
-		}
-		p.answer.page.Title, rec.Document = doc.Title, doc.Info()
-		return resp, nil
-	}
-	if resp.Truncated != page.Whole {
+	if resp.Truncated != page.Whole && !format.IsImage() { // the metadata of images are at their beginning
 		doc := document.Failed(format, document.Errorf(document.Cut, "%s", truncatedBy(resp)))
 		p.documents.count(rec.URL, doc, 0)
 		rec.Document = doc.Info()
@@ -178,6 +163,14 @@ func (p *pageReader) readDocument(ctx context.Context, rec *page.Record, it *ite
 	}
 	if doc.IsOther() {
 		return resp, p.readAnswer(ctx, resp, it)
+	}
+	if format.IsImage() && len(doc.Blocks) == 0 {
+		err := p.readAnswer(ctx, resp, it)
+		if p.answer.readSlot != nil {
+			p.answer.page.Title = doc.Title
+		}
+		rec.Document = doc.Info()
+		return resp, err
 	}
 	shown := doc.Shown(resp)
 	if err := p.readAnswer(ctx, shown, it); err != nil {
