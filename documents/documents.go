@@ -4,13 +4,28 @@ package documents
 
 import (
 	"kumo"
+	"kumo/internal/content/document/pdf"
 	"kumo/internal/content/document/reader"
 )
 
-// New returns a reader for [kumo.Documents], which closes it.
-func New() kumo.DocumentReader { return &documents{reader.New(reader.Config{})} }
+// Options configure a reader. The zero value means the defaults.
+type Options struct {
+	// Cache is the folder where PDFium is kept after it is compiled, which takes some seconds of CPU. Default: kumo/pdf in
+	// the user's cache folder.
+	Cache string
+}
 
-type documents struct{ *reader.Reader }
+// New returns a reader for [kumo.Documents], which closes it. It reads in the program's own process: PDFium starts with
+// the first PDF, and then takes about 60 MB.
+func New(o Options) kumo.DocumentReader {
+	p := pdf.New(pdf.Config{CacheDir: o.Cache})
+	return &documents{reader.New(reader.Config{PDF: p}), p}
+}
+
+type documents struct {
+	*reader.Reader
+	pdf *pdf.Reader
+}
 
 // Close implements [kumo.DocumentReader].
-func (d *documents) Close() error { return nil }
+func (d *documents) Close() error { return d.pdf.Close() }

@@ -40,7 +40,7 @@ func serve() *httptest.Server {
 func Example() {
 	s := serve()
 	defer s.Close()
-	c := kumo.New(kumo.Documents(documents.New()), kumo.Delay(0))
+	c := kumo.New(kumo.Documents(documents.New(documents.Options{})), kumo.Delay(0))
 	c.OnPage(func(p *kumo.Page) {
 		if p.Document == nil {
 			fmt.Println(p.Title)
@@ -64,7 +64,7 @@ func TestADocumentIsAPage(t *testing.T) {
 	s := serve()
 	defer s.Close()
 	pages := map[string]*kumo.Page{}
-	c := kumo.New(kumo.Documents(documents.New()), kumo.Delay(0), kumo.Concurrency(1))
+	c := kumo.New(kumo.Documents(documents.New(documents.Options{})), kumo.Delay(0), kumo.Concurrency(1))
 	c.OnPage(func(p *kumo.Page) { pages[strings.TrimPrefix(p.URL, s.URL)] = p })
 	if err := c.Run(t.Context(), s.URL, s.URL+"/cut.docx"); err != nil {
 		t.Fatal(err)
