@@ -3,6 +3,9 @@
 package documents
 
 import (
+	"os"
+	"path/filepath"
+
 	"kumo"
 	"kumo/internal/content/document/pdf"
 	"kumo/internal/content/document/reader"
@@ -18,6 +21,11 @@ type Options struct {
 // New returns a reader for [kumo.Documents], which closes it. It reads in the program's own process: PDFium starts with
 // the first PDF, and then takes about 60 MB.
 func New(o Options) kumo.DocumentReader {
+	if o.Cache == "" {
+		if dir, err := os.UserCacheDir(); err == nil { // without one, PDFium is compiled anew
+			o.Cache = filepath.Join(dir, "kumo", "pdf")
+		}
+	}
 	p := pdf.New(pdf.Config{CacheDir: o.Cache})
 	return &documents{reader.New(reader.Config{PDF: p}), p}
 }
