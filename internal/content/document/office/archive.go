@@ -18,7 +18,7 @@ type archive struct {
 	duplicate string               // a name that two entries have; "" if there is none
 	limits    document.Limits
 	inflated  int64    // of all entries
-	deflated  *counter // compressed bytes of the entry that was opened last; nil if it is stored
+	deflated  *counter // compressed bytes of the entry that is being opened; nil if it is stored
 }
 
 // directoryBytes is how many bytes of the central directory are read for each entry that is allowed.
@@ -111,7 +111,7 @@ func resolve(from, ref string) string {
 
 func (a *archive) has(name string) bool { return a.entries[cleanName(name)] != nil }
 
-// open opens an entry. Only the entry that was opened last may be read.
+// open opens an entry.
 func (a *archive) open(name string) (*entryReader, error) {
 	e := a.entries[cleanName(name)]
 	switch {
@@ -127,16 +127,17 @@ func (a *archive) open(name string) (*entryReader, error) {
 	} else if err != nil {
 		return nil, document.Errorf(document.Broken, "open entry %s: %w", clip(name), err)
 	}
-	return &entryReader{archive: a, name: name, r: r}, nil
+	return &entryReader{archive: a, name: name, r: r, deflated: a.deflated}, nil
 }
 
 // An entryReader reads an entry within the limits.
 type entryReader struct {
-	archive *archive
-	name    string
-	r       io.ReadCloser
-	n       int64 // bytes read
-	err     error
+	archive  *archive
+	name     string
+	r        io.ReadCloser
+	n        int64    // bytes read
+	deflated *counter // compressed bytes read; nil if the entry is stored
+	err      error
 }
 
 func (e *entryReader) Read(b []byte) (n int, err error) {
@@ -150,7 +151,7 @@ func (e *entryReader) Read(b []byte) (n int, err error) {
 	switch {
 	case a.inflated > a.limits.Inflated:
 		err = document.Errorf(document.TooLarge, "the archive has more than %d inflated bytes", a.limits.Inflated)
-	case a.deflated != nil && e.n > freeInflated && e.n/a.limits.Ratio > a.deflated.n:
+	case e.deflated != nil && e.n > freeInflated && e.n/a.limits.Ratio > e.deflated.n:
 		err = document.Errorf(document.TooLarge, "entry %s inflates to more than %d times its size", clip(e.name),
 			a.limits.Ratio)
 	case err != nil && !errors.Is(err, io.EOF):

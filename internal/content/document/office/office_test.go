@@ -138,6 +138,18 @@ xmlns:dcterms="t">
 	}
 }
 
+func TestWordSymbolsAndCharts(t *testing.T) {
+	d := read(t, docx(t, `<w:p><w:r><w:t>a</w:t><w:sym w:font="Wingdings" w:char="F0E0"/><w:t>b</w:t><w:sym
+w:char="2192"/></w:r></w:p>
+<w:p><w:r><w:drawing><c:chart xmlns:c="c" r:id="c"/></w:drawing></w:r></w:p>`,
+		entry{"word/_rels/document.xml.rels", rels("c", "chart", "charts/chart1.xml")},
+		entry{"word/charts/chart1.xml", `<c:chartSpace xmlns:c="c" xmlns:a="a"><c:title><c:tx><c:rich><a:p><a:r
+><a:t>Sales</a:t></a:r></a:p>
+</c:rich></c:tx></c:title><c:cat><c:strRef><c:strCache><c:pt><c:v>May</c:v></c:pt></c:strCache></c:strRef
+></c:cat></c:chartSpace>`}))
+	wantBlocks(t, d, document.Block{Text: "a b→"}, document.Block{Text: "Sales"}, document.Block{Text: "May"})
+}
+
 // TestWordStrict reads the strict form, in UTF-16, with names in another case.
 func TestWordStrict(t *testing.T) {
 	text := `<?xml version="1.0" encoding="UTF-16"?><document
@@ -291,6 +303,19 @@ table:number-rows-repeated="100000"><table:table-cell `+
 	if d.Pages != 1 || d.Title != "Slide" || d.Format != document.ODP {
 		t.Errorf("metadata: %+v", d)
 	}
+}
+
+// TestOpenDocumentObject reads a document with an embedded sheet, which embeds itself.
+func TestOpenDocumentObject(t *testing.T) {
+	const frame = `<draw:frame><draw:object xlink:href="./Object 1"/></draw:frame>`
+	d := read(t, open(t, "text", `<text:p>before</text:p>`+frame+frame+`<text:p>after</text:p>`,
+		entry{"Object 1/content.xml", `<office:document-content ` + openNS + `><office:body><table:table
+><table:table-row><table:table-cell>` +
+			`<text:p>a</text:p></table:table-cell><table:table-cell><text:p>b</text:p>` + frame +
+			`</table:table-cell></table:table-row>` +
+			`</table:table></office:body></office:document-content>`}))
+	wantBlocks(t, d, document.Block{Text: "before"}, document.Block{Kind: document.Row, Cells: []string{"a", "b"}},
+		document.Block{Text: "after"})
 }
 
 func book(t testing.TB, chapter string, more ...entry) []byte {

@@ -44,18 +44,11 @@ func (r *reader) openDocument() error {
 	if err := r.optional(r.xmlIf("meta.xml", r.openMeta)); err != nil {
 		return err
 	}
-	o := &openReader{reader: r, parents: map[string]string{}}
-	err = r.xml("content.xml", func(x *xmlReader, _ *xml.StartElement) error {
-		return x.each(func(e *xml.StartElement) error {
-			switch e.Name.Local {
-			case "automatic-styles":
-				return o.styles(x)
-			case "body":
-				return o.body(x)
-			}
-			return nil
-		}, nil)
-	})
+	if !r.has("content.xml") && r.has("styles.xml") {
+		return nil // a template of nothing but styles
+	}
+	o := &openReader{reader: r, parents: map[string]string{}, objects: map[string]bool{}}
+	err = r.xml("content.xml", o.content)
 	if r.page > 0 {
 		r.doc.Pages = r.page
 	}
@@ -121,6 +114,31 @@ type openReader struct {
 	p       paragraph
 	pending []document.Block // text boxes and notes of the paragraph that is read
 	noted   bool             // notes of the speaker are read
+	objects map[string]bool  // names of embedded objects that were read
+	inside  bool             // an embedded object is read
+}
+
+func (o *openReader) content(x *xmlReader, _ *xml.StartElement) error {
+	return x.each(func(e *xml.StartElement) error {
+		switch e.Name.Local {
+		case "automatic-styles":
+			return o.styles(x)
+		case "body":
+			return o.body(x)
+		}
+		return nil
+	}, nil)
+}
+
+// object reads an embedded sheet or chart, unless it is in another one.
+func (o *openReader) object(href string) error {
+	name := resolve("", href+"/content.xml")
+	if o.inside || o.objects[name] || !o.has(name) {
+		return nil
+	}
+	o.objects[name], o.inside = true, true
+	defer func() { o.inside = false }()
+	return o.apart(func() error { return o.optional(o.xml(name, o.content)) })
 }
 
 func (o *openReader) styles(x *xmlReader) error {
@@ -166,6 +184,14 @@ func (o *openReader) blocks(x *xmlReader, kind document.Kind) error {
 			return o.notes(x)
 		case "annotation":
 			return o.note(x)
+		case "object":
+			if err := o.object(attr(e, "href")); err != nil {
+				return err
+			}
+			pending := o.pending
+			o.pending = nil
+			o.emit(pending...)
+			return nil
 		case "tracked-changes", "forms", "sequence-decls", "variable-decls", "user-field-decls", "desc", "title",
 			"event-listeners", "annotation-end", "header-decl", "footer-decl", "date-time-decl", "shapes",
 			"calculation-settings", "content-validations", "named-expressions", "database-ranges", "dde-links",
@@ -300,7 +326,7 @@ func (o *openReader) shape(x *xmlReader, e *xml.StartElement, kind document.Kind
 
 // table reads a table:table. In a spreadsheet it is a sheet.
 func (o *openReader) table(x *xmlReader, e *xml.StartElement) error {
-	if o.doc.Format == document.ODS && o.into == nil {
+	if o.doc.Format == document.ODS && o.into == nil && !o.inside {
 		if o.page >= o.lim.Pages {
 			return document.Errorf(document.TooLarge, "the document has more than %d sheets", o.lim.Pages)
 		}

@@ -18,6 +18,12 @@ type workbook struct {
 	rows     map[int]int    // block of a row of the sheet
 }
 
+// Limits of shared strings: their number for each block that is allowed, and their bytes for each byte of text.
+const (
+	maxShared     = 5
+	maxSharedText = 4
+)
+
 // maxPadding is how many empty cells are kept in a row before a cell.
 const maxPadding = 64
 
@@ -70,9 +76,9 @@ func (w *workbook) readShared(x *xmlReader, _ *xml.StartElement) error {
 			return nil
 		}
 		s, err := richText(x)
-		if size += len(s); size > 4*w.lim.Text || len(w.shared) >= 10*w.lim.Blocks {
+		if size += len(s); size > maxSharedText*w.lim.Text || len(w.shared) >= maxShared*w.lim.Blocks {
 			return document.Errorf(document.TooLarge, "the workbook has more than %d shared strings, or %d bytes of them",
-				10*w.lim.Blocks, 4*w.lim.Text)
+				maxShared*w.lim.Blocks, maxSharedText*w.lim.Text)
 		}
 		w.shared = append(w.shared, s)
 		return err

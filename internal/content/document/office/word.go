@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"kumo/internal/content/document"
@@ -355,12 +356,15 @@ func (w *word) run(x *xmlReader) error {
 	}, nil)
 }
 
-// symbol adds a character that is given by its code, unless it belongs to a font of symbols.
+// symbol adds a character that is given by its code. Those of fonts of symbols are arrows and bullets: a space.
 func (w *word) symbol(e *xml.StartElement) {
 	n, err := strconv.ParseUint(attr(e, "char"), 16, 32)
-	if r := rune(n); err == nil && n <= utf8.MaxRune && utf8.ValidRune(r) && (r < 0xE000 || r > 0xF8FF) && r >= ' ' {
-		w.p.write(utf8.AppendRune(nil, r))
+	r := rune(n)
+	if err != nil || n > utf8.MaxRune || !utf8.ValidRune(r) || unicode.Is(unicode.Co, r) || unicode.IsControl(r) {
+		w.p.space = true
+		return
 	}
+	w.p.write(utf8.AppendRune(nil, r))
 }
 
 // note adds a note after the paragraph that refers to it first.
@@ -430,6 +434,8 @@ func (w *word) drawn(x *xmlReader) error {
 			return w.link(w.rels[relation(e, "id")].url())
 		case "relIds":
 			return w.optional(w.diagram(w.rels[relation(e, "dm")]))
+		case "chart":
+			return w.optional(w.chart(w.rels[relation(e, "id")]))
 		case "textpath": // WordArt
 			return w.add(document.Block{Text: strings.Join(strings.Fields(attr(e, "string")), " ")})
 		}
