@@ -185,6 +185,7 @@ type Page struct {
 	Refresh       string // canonical target of a refresh; "" if none
 	RefreshAfter  int    // delay of the refresh in seconds
 	Robots        Robots
+	TDM           TDM
 	NeedsScript   ScriptNeed // why the page shows nothing without script; "" if it is not known to
 }
 
@@ -223,6 +224,7 @@ type Robots struct {
 	Header string // the rules of X-Robots-Tag fields as written, joined by ", ", with agent names
 
 	NoIndex, NoFollow, NoArchive bool
+	NoAI, NoImageAI              Places    // where the page has the directives noai and noimageai
 	UnavailableAfter             time.Time // zero if not specified
 }
 
@@ -297,6 +299,8 @@ type Record struct {
 
 	NoIndex   bool // the page has the directive noindex, and the crawl obeys it
 	NoArchive bool // the page has the directive noarchive, and the crawl obeys it
+
+	Usage *Usage // what the site has stated about the use of the page; nil if nothing, or if the page was not read
 }
 
 // A Rendering is a page as a browser shows it, after its scripts.

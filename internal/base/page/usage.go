@@ -1,0 +1,32 @@
+package page
+
+// Uses are statements of a site about how a page may be used: "y" for allowed, "n" for not allowed, "" for nothing
+// stated.
+type Uses struct {
+	TrainAI string `json:"train_ai,omitempty"` // training of AI models
+	Search  string `json:"search,omitempty"`   // search engines
+	AIInput string `json:"ai_input,omitempty"` // input of AI models, such as retrieval-augmented generation
+	TDM     string `json:"tdm,omitempty"`      // text and data mining, by TDMRep; "n": the rights are reserved
+}
+
+// Usage is what a site has stated about the use of a page when the page was fetched.
+type Usage struct {
+	Uses
+	Policy  string `json:"policy,omitempty"`  // URL of a policy for text and data mining, as written
+	License string `json:"license,omitempty"` // URL of a license: of a License line, a link element or a Link field
+	// the places of the statements, separated by spaces: "robots.txt:LINE", "tdmrep.json:RULE", "header", "meta", "link"
+	Source string `json:"source"`
+	Raw    string `json:"raw"` // the statements as written, separated by "; "
+}
+
+// TDM is a TDMRep statement as written, from meta elements.
+type TDM struct{ Reservation, Policy string }
+
+// Places are the places of a directive in a page.
+type Places uint8
+
+// The places.
+const (
+	InMeta   Places = 1 << iota // a meta element
+	InHeader                    // an X-Robots-Tag field
+)
