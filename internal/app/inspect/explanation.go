@@ -3,7 +3,9 @@ package inspect
 import (
 	"time"
 
+	"kumo/internal/base/page"
 	"kumo/internal/content/policy"
+	"kumo/internal/content/robots"
 )
 
 // An Explanation describes the state and history of one URL. Unknown and inapplicable parts are empty.
@@ -100,6 +102,8 @@ type Robots struct {
 	Allowed bool      `json:"allowed"`
 	Line    int       `json:"line,omitempty"` // number of the deciding line
 	Text    string    `json:"text,omitempty"` // the deciding line
+	// the lines about the use of the URL
+	Usage []robots.Line `json:"usage,omitempty"`
 }
 
 // A Page is a visit. Time, Status and Digest are always set; the other fields come from pages.jsonl, if there is one.
@@ -115,6 +119,8 @@ type Page struct {
 	// Why the page shows nothing without script: root, noscript, empty, redirect.
 	NeedsScript string `json:"needs_script,omitempty"`
 	Rendered    bool   `json:"rendered,omitempty"` // a browser has run its scripts
+	// What was stated about its use when it was fetched.
+	Usage *page.Usage `json:"usage,omitempty"`
 	// Result of a visit after the first: changed, unchanged, gone, trouble.
 	Recrawl string `json:"recrawl,omitempty"`
 	From    string `json:"from,omitempty"`

@@ -1,5 +1,10 @@
 package page
 
+import (
+	"encoding/json"
+	"strings"
+)
+
 // Uses are statements of a site about how a page may be used: "y" for allowed, "n" for not allowed, "" for nothing
 // stated.
 type Uses struct {
@@ -30,3 +35,32 @@ const (
 	InMeta   Places = 1 << iota // a meta element
 	InHeader                    // an X-Robots-Tag field
 )
+
+// Each calls f with the name and the value of each stated use.
+func (u *Uses) Each(f func(name, value string)) {
+	for _, use := range [...]struct{ name, value string }{
+		{"train_ai", u.TrainAI}, {"search", u.Search}, {"ai_input", u.AIInput}, {"tdm", u.TDM},
+	} {
+		if use.value != "" {
+			f(use.name, use.value)
+		}
+	}
+}
+
+// String returns the stated uses: "train_ai=n search=y".
+func (u *Uses) String() string {
+	var b strings.Builder
+	u.Each(func(name, value string) {
+		if b.Len() > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(name + "=" + value)
+	})
+	return b.String()
+}
+
+// JSON returns the usage as a JSON object in one line.
+func (u *Usage) JSON() []byte {
+	text, _ := json.Marshal(u) // cannot fail: all members are texts
+	return text
+}

@@ -13,6 +13,8 @@ import (
 	"kumo/internal/base/page"
 	"kumo/internal/content/fetch"
 	"kumo/internal/content/parse"
+	"kumo/internal/content/robots"
+	"kumo/internal/content/usage"
 	"kumo/internal/state/frontier"
 )
 
@@ -31,6 +33,8 @@ var errNoSlot = errors.New("the crawl stopped before a large page could be read"
 // A pageReader parses a worker's answers into pages, and admits their links.
 type pageReader struct {
 	vetoed string // why a hook has vetoed the page; "" if none has
+	// statements of robots.txt about the use of the page
+	stated []robots.Statement
 
 	text    func(*page.Response, *page.Page) (*page.MainText, error)
 	fields  func(*page.Response, *page.Page) ([]page.Fields, error)
@@ -77,6 +81,7 @@ func (p *pageReader) read(ctx context.Context, rec *page.Record, it *item.Item) 
 	}
 	rec.Page = &p.answer.page
 	p.cfg.Ignore.Mark(rec)
+	rec.Usage = usage.Of(p.stated, nil, rec.Response, rec.Page)
 	if err := p.extract(rec, shown); err != nil && rec.Response.Malformed == "" {
 		rec.Response.Malformed = err.Error()
 	}

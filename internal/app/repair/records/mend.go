@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -311,6 +312,12 @@ func (w *incompleteVisit) pageLine(b []byte) []byte {
 		&p.RenderSeconds); n == 2 {
 		p.Rendered = true
 		p.Screenshots = jsonl.ParseScreenshots(w.metadataFields["screenshots"])
+	}
+	if text := w.metadataFields["usage"]; text != "" {
+		var u page.Usage
+		if err := json.Unmarshal([]byte(text), &u); err == nil {
+			p.Usage = &u
+		}
 	}
 	return p.Append(b)
 }

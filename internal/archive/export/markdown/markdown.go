@@ -112,12 +112,30 @@ func renderFile(r *row.Row, t *maintext.Text) []byte {
 			b.WriteString(f[0] + ": " + quoted(f[1]) + "\n")
 		}
 	}
+	writeUsage(&b, r)
 	b.WriteString("---\n\n")
 	if headline := cmp.Or(t.Headline, r.H1, r.Title); headline != "" {
 		b.WriteString("# " + maintext.EscapeMarkdown(headline) + "\n\n")
 	}
 	b.WriteString(t.Text + "\n")
 	return []byte(strings.ToValidUTF8(b.String(), "\uFFFD"))
+}
+
+// writeUsage writes what was stated about the use of the page.
+func writeUsage(b *strings.Builder, r *row.Row) {
+	if r.Visit == nil || r.Usage == nil {
+		return
+	}
+	u := r.Usage
+	b.WriteString("usage:\n")
+	for _, f := range [][2]string{
+		{"train_ai", u.TrainAI}, {"search", u.Search}, {"ai_input", u.AIInput}, {"tdm", u.TDM}, {"policy", u.Policy},
+		{"license", u.License}, {"source", u.Source}, {"raw", u.Raw},
+	} {
+		if f[1] != "" {
+			b.WriteString("  " + f[0] + ": " + quoted(f[1]) + "\n")
+		}
+	}
 }
 
 // quoted returns a YAML double-quoted string.

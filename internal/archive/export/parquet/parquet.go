@@ -58,6 +58,19 @@ type Page struct {
 	Rendered      bool      `parquet:"rendered"`
 	Robots        string    `parquet:"robots,optional,dict"`
 	HrefLang      []Variant `parquet:"hreflang,list"`
+	Usage         *Usage    `parquet:"usage,optional"`
+}
+
+// Usage is what was stated about the use of a page when it was fetched.
+type Usage struct {
+	TrainAI string `parquet:"train_ai,optional,dict"`
+	Search  string `parquet:"search,optional,dict"`
+	AIInput string `parquet:"ai_input,optional,dict"`
+	TDM     string `parquet:"tdm,optional,dict"`
+	Policy  string `parquet:"policy,optional,dict"`
+	License string `parquet:"license,optional,dict"`
+	Source  string `parquet:"source,optional,dict"`
+	Raw     string `parquet:"raw,optional,dict"`
 }
 
 // A Variant is a page in another language.
@@ -239,6 +252,10 @@ func (e *Exporter) Write(_ context.Context, p *export.Page) error {
 		if v.ServerIP.IsValid() {
 			pg.ServerIP = v.ServerIP.String()
 		}
+		if u := v.Usage; u != nil {
+			pg.Usage = &Usage{TrainAI: u.TrainAI, Search: u.Search, AIInput: u.AIInput, TDM: u.TDM, Policy: u.Policy,
+				License: u.License, Source: u.Source, Raw: u.Raw}
+		}
 	}
 	for _, v := range r.HrefLang {
 		pg.HrefLang = append(pg.HrefLang, Variant(v))
@@ -249,6 +266,9 @@ func (e *Exporter) Write(_ context.Context, p *export.Page) error {
 	}
 	size := len(r.URL) + len(r.Title) + len(r.H1) + len(r.Description) + len(r.Canonical) + len(r.Redirect) +
 		len(pg.From) + len(pg.NearDuplicate) + len(pg.ContentDigest) + len(r.Robots)
+	if u := pg.Usage; u != nil {
+		size += len(u.Policy) + len(u.License) + len(u.Source) + len(u.Raw)
+	}
 	for _, v := range r.HrefLang {
 		size += len(v.Lang) + len(v.URL)
 	}

@@ -117,6 +117,9 @@ func (e *Exporter) record(r *row.Row) sink.Record {
 	rec := sink.Record{URL: r.URL, Status: r.Status, Time: r.Time, Type: r.Type, Charset: r.Charset, Lang: r.Lang,
 		Title: r.Title, H1: r.H1, Description: r.Description, Canonical: r.Canonical, Bytes: int64(r.Bytes), Digest: r.Digest,
 		Links: r.Links, Truncated: r.Truncated, Host: r.Host, Depth: r.Depth, NoIndex: r.NoIndex}
+	if r.Visit != nil {
+		rec.Usage = r.Usage
+	}
 	if r.ServerIP.IsValid() {
 		rec.ServerIP = r.ServerIP.String()
 	}

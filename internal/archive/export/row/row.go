@@ -16,6 +16,10 @@
 //	connect_ms, first_byte_ms, total_ms    the timings, as in pages.jsonl
 //	needs_script                           why the page shows nothing without script
 //	rendered                               whether a browser has run its scripts
+//	usage.train_ai, usage.search, usage.ai_input, usage.tdm
+//	                                       whether a use is allowed: "y" or "n", "" if nothing is stated
+//	usage.policy, usage.license            URLs of a policy for text and data mining and of a license
+//	usage.source, usage.raw                the places of these statements, and the statements as written
 //	robots                                 the page's robots directives, as written
 //
 // Pages that can be read also have these columns. Those of a rendered page are read from the document after its
@@ -92,6 +96,11 @@ func FromCapture(c *captures.Capture) Row {
 		visit.From, visit.NearDuplicate = clean(v.From), clean(v.NearDuplicate)
 		visit.ContentDigest = clean(v.ContentDigest)
 		visit.NeedsScript = clean(v.NeedsScript)
+		if v.Usage != nil {
+			usage := *v.Usage
+			usage.Policy, usage.License, usage.Raw = clean(usage.Policy), clean(usage.License), clean(usage.Raw)
+			visit.Usage = &usage
+		}
 		r.Visit = &visit
 	}
 	return r

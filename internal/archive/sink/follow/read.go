@@ -155,7 +155,8 @@ func (r *reader) record(line []byte) (rec sink.Record, is bool, err error) {
 	rec = sink.Record{URL: l.URL, Status: l.Status, Time: l.Time, Type: l.Type, Charset: l.Charset, Lang: l.Lang,
 		Title: l.Title,
 		H1:    l.H1, Description: l.Description, Canonical: l.Canonical, Bytes: l.Bytes, Digest: l.Digest, Links: l.Links,
-		Truncated: l.Truncated, Host: item.HostOf(l.URL), Depth: l.Depth, NoIndex: l.NoIndex}
+		Truncated: l.Truncated, Host: item.HostOf(l.URL), Depth: l.Depth, NoIndex: l.NoIndex,
+		Usage: l.Usage}
 	if l.ServerIP.IsValid() {
 		rec.ServerIP = l.ServerIP.String()
 	}

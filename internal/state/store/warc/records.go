@@ -282,7 +282,11 @@ func appendDescription(b []byte, rec *page.Record) []byte {
 		b = append(appendToken(b, v.URL), "\r\n"...)
 	}
 	b = appendField(b, "nearDuplicateOf", rec.NearDuplicate)
-	return appendField(b, "robots", rec.Page.Robots.Meta)
+	b = appendField(b, "robots", rec.Page.Robots.Meta)
+	if rec.Usage != nil {
+		b = appendField(b, "usage", string(rec.Usage.JSON()))
+	}
+	return b
 }
 
 // appendShots appends the kinds and lengths of a page's pictures: "screenshots: view=4711 pdf=815".
