@@ -121,6 +121,8 @@ type Page struct {
 	Rendered    bool   `json:"rendered,omitempty"` // a browser has run its scripts
 	// What was stated about its use when it was fetched.
 	Usage *page.Usage `json:"usage,omitempty"`
+	// The use that the site does not allow, for which the crawl has no text of it.
+	Withheld string `json:"withheld,omitempty"`
 	// Result of a visit after the first: changed, unchanged, gone, trouble.
 	Recrawl string `json:"recrawl,omitempty"`
 	From    string `json:"from,omitempty"`

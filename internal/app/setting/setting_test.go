@@ -63,6 +63,8 @@ func TestStoredSettingsRoundTrip(t *testing.T) {
 			text = "thumb"
 		case "render-actions":
 			text = "scroll"
+		case "usage":
+			text = "obey=tdm"
 		case "render-wait":
 			text = "#root > p"
 		case KeepLocalKey:

@@ -301,6 +301,8 @@ type Record struct {
 	NoArchive bool // the page has the directive noarchive, and the crawl obeys it
 
 	Usage *Usage // what the site has stated about the use of the page; nil if nothing, or if the page was not read
+	// the use that the site does not allow, for which the crawl makes no text, fields, index or sink record; "" if none
+	Withheld string
 }
 
 // A Rendering is a page as a browser shows it, after its scripts.

@@ -14,7 +14,6 @@ import (
 	"kumo/internal/content/fetch"
 	"kumo/internal/content/parse"
 	"kumo/internal/content/robots"
-	"kumo/internal/content/usage"
 	"kumo/internal/state/frontier"
 )
 
@@ -81,7 +80,7 @@ func (p *pageReader) read(ctx context.Context, rec *page.Record, it *item.Item) 
 	}
 	rec.Page = &p.answer.page
 	p.cfg.Ignore.Mark(rec)
-	rec.Usage = usage.Of(p.stated, nil, rec.Response, rec.Page)
+	p.markUsage(rec)
 	if err := p.extract(rec, shown); err != nil && rec.Response.Malformed == "" {
 		rec.Response.Malformed = err.Error()
 	}
@@ -190,7 +189,7 @@ func digest(resp *page.Response) (page.Digest, error) {
 // extract adds an answered page's main text and its fields by rules to the record, unless the page forbids to show
 // them. shown is the response from which the page was read.
 func (p *pageReader) extract(rec *page.Record, shown *page.Response) (err error) {
-	if rec.NoIndex || rec.NoArchive || rec.Response.Status != http.StatusOK {
+	if rec.NoIndex || rec.NoArchive || rec.Withheld != "" || rec.Response.Status != http.StatusOK {
 		return nil
 	}
 	if p.text != nil && parse.IsHTML(rec.Page.Sniffed) {

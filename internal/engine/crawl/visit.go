@@ -119,6 +119,9 @@ func (w *worker) allowed(v *frontier.Visit, u weburl.URL) (bool, error) {
 			return false, w.skip(v, "robots", line)
 		}
 		w.reader.stated = rules.Usage(target)
+		if line := w.forbiddenUsage(v); line != "" {
+			return false, w.skip(v, RuleUsage, line)
+		}
 		if err := w.addSitemaps(v, u.Origin(), rules); err != nil {
 			return false, err
 		}
@@ -297,7 +300,7 @@ func (w *worker) finish(rec *page.Record, v *frontier.Visit) error {
 			d.Visit.Type, d.Visit.LinksCut = rec.Page.Type, rec.Page.LinksCut != ""
 			d.Visit.Rendered = rec.Rendering != nil
 			d.Visit.NeedsScript = rec.Page.NeedsScript != "" && !d.Visit.Rendered
-			d.Visit.Usage = usageWords(rec.Usage)
+			d.Visit.Usage = usageWords(rec)
 		}
 		w.revisit.fillMeta(&d.Meta, rec)
 	}

@@ -162,6 +162,7 @@ func (s sheet) printUsage(x *inspect.Explanation) {
 	s.row("", "as written: %s", u.Raw)
 	s.rowIf("", "policy: %s", u.Policy)
 	s.rowIf("", "license: %s", u.License)
+	s.rowIf("withheld", "its content: the site does not allow %s (--usage); the archive has it", x.Page.Withheld)
 }
 
 // printQueue prints the URL's position in its host's queue, and the state of the host.

@@ -319,6 +319,7 @@ func (w *incompleteVisit) pageLine(b []byte) []byte {
 			p.Usage = &u
 		}
 	}
+	p.Withheld = w.metadataFields["withheld"]
 	return p.Append(b)
 }
 

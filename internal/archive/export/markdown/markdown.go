@@ -38,6 +38,7 @@ type Exporter struct {
 	temp     string
 	names    *names.Table
 	textless int64
+	withheld int64 // pages whose content the crawl withholds
 	report   export.Report
 }
 
@@ -89,7 +90,7 @@ func (e *Exporter) Prepare() export.PrepareFunc {
 			return prepared{}, nil
 		}
 		r, err := reader.Read(p)
-		if err != nil || !reader.HTML() {
+		if err != nil || !reader.HTML() || p.Visit != nil && p.Visit.Withheld != "" {
 			return prepared{Row: r}, err
 		}
 		t, err := maintext.ExtractMarkdown(reader.UTF8(), p.URL, reader.Page.Charset)
@@ -169,7 +170,7 @@ func (e *Exporter) Write(_ context.Context, p *export.Page) error {
 		if made.Unreadable != nil {
 			e.report.Add(p, false, false, made.Unreadable)
 		} else {
-			e.textless++
+			e.countTextless(p)
 		}
 		return e.to.Remove(name)
 	}
@@ -177,9 +178,20 @@ func (e *Exporter) Write(_ context.Context, p *export.Page) error {
 	return e.to.Put(name, made.file)
 }
 
+func (e *Exporter) countTextless(p *export.Page) {
+	if p.Visit != nil && p.Visit.Withheld != "" {
+		e.withheld++
+	} else {
+		e.textless++
+	}
+}
+
 // Finish reports the pages without a file.
 func (e *Exporter) Finish(_ context.Context, r *export.Report) error {
 	r.Merge(&e.report)
+	if e.withheld > 0 {
+		r.Notes = append(r.Notes, "left out: "+stats.Count(e.withheld, "pages whose content the crawl withholds (--usage)"))
+	}
 	if e.textless > 0 {
 		r.Notes = append(r.Notes, "left out: "+stats.Count(e.textless, "pages without a main text"))
 	}

@@ -59,6 +59,7 @@ type Page struct {
 	Robots        string    `parquet:"robots,optional,dict"`
 	HrefLang      []Variant `parquet:"hreflang,list"`
 	Usage         *Usage    `parquet:"usage,optional"`
+	Withheld      string    `parquet:"withheld,optional,dict"`
 }
 
 // Usage is what was stated about the use of a page when it was fetched.
@@ -247,7 +248,7 @@ func (e *Exporter) Write(_ context.Context, p *export.Page) error {
 		NoIndex: r.NoIndex, Robots: r.Robots}
 	if v := r.Visit; v != nil {
 		pg.From, pg.NearDuplicate, pg.ContentDigest = v.From, v.NearDuplicate, v.ContentDigest
-		pg.NeedsScript, pg.Rendered = v.NeedsScript, v.Rendered
+		pg.NeedsScript, pg.Rendered, pg.Withheld = v.NeedsScript, v.Rendered, v.Withheld
 		pg.ConnectMS, pg.FirstByteMS, pg.TotalMS = &v.ConnectMS, &v.FirstByteMS, &v.TotalMS
 		if v.ServerIP.IsValid() {
 			pg.ServerIP = v.ServerIP.String()

@@ -25,7 +25,7 @@ func NewPipe(to sink.Sink, failed func(error)) *Pipe { return &Pipe{to: to, fail
 
 // Put implements store.Store. Records have no line, because there is no pages.jsonl.
 func (p *Pipe) Put(rec *page.Record) error {
-	if rec.Response == nil || rec.Robots || rec.Helper {
+	if rec.Response == nil || rec.Robots || rec.Helper || rec.Withheld != "" {
 		return nil
 	}
 	r := recordOf(rec)

@@ -286,7 +286,7 @@ func appendDescription(b []byte, rec *page.Record) []byte {
 	if rec.Usage != nil {
 		b = appendField(b, "usage", string(rec.Usage.JSON()))
 	}
-	return b
+	return appendField(b, "withheld", rec.Withheld)
 }
 
 // appendShots appends the kinds and lengths of a page's pictures: "screenshots: view=4711 pdf=815".
