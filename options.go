@@ -390,6 +390,19 @@ func Ignore(directives ...string) Option {
 	}
 }
 
+// Usage decides what happens with pages whose site does not allow a use: "record" (the default) records what is stated in
+// Page.Usage; "obey=train-ai,tdm" makes no text and no fields of such pages, and sends them to no sink;
+// "skip=train-ai,tdm" also does not fetch URLs whose robots.txt does not allow it. The uses are train-ai, search,
+// ai-input and tdm.
+func Usage(mode string) Option {
+	return func(c *Crawler) {
+		u, err := policy.ParseUsage(mode)
+		c.fault("Usage", err)
+		c.markGiven("usage")
+		c.job.Crawl.Usage = u
+	}
+}
+
 // AllowPrivate allows private and loopback addresses for all hosts. By default, only hosts of seeds may have them.
 func AllowPrivate() Option { return func(c *Crawler) { c.job.Fetch.AllowPrivate = true } }
 

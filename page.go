@@ -36,6 +36,8 @@ type Page struct {
 	Time          time.Time
 	Took          time.Duration
 	Rendered      bool // a browser has run the page's scripts, see Render; Body is as it was received
+	Usage         Preferences
+	Withheld      string // with the option Usage, the use that the site does not allow; "" if none
 
 	// Document describes a PDF, an office document, an e-book or an image; nil for other pages, and without the option
 	// Documents
@@ -58,6 +60,19 @@ func (p *Page) HTML() string {
 		return string(p.Body)
 	}
 	return string(parse.UTF8(p.Body, p.Charset))
+}
+
+// Preferences are what a site stated about the use of a page when it was fetched. The uses are "y" for allowed, "n" for
+// not allowed, and "" if nothing is stated.
+type Preferences struct {
+	TrainAI string // training of AI models
+	Search  string // search engines
+	AIInput string // input of AI models
+	TDM     string // text and data mining
+	Policy  string // URL of a policy for text and data mining, as written
+	License string // URL of a license
+	Source  string // places of the statements: "robots.txt:LINE", "header", "meta", "link"; "" if nothing is stated
+	Raw     string // the statements as written
 }
 
 // An Article is the main content of a page. Fields that the page does not have are "".
@@ -118,6 +133,10 @@ func pageOf(r *page.Record) *Page {
 		p.document = r.Shown.Body
 		m := r.Shown.Main
 		p.main = &Article{m.Headline, m.Author, m.Published, m.Text, m.Lang, m.Kind, ""}
+	}
+	if u := r.Usage; u != nil {
+		p.Usage = Preferences{u.TrainAI, u.Search, u.AIInput, u.TDM, u.Policy, u.License, u.Source, u.Raw}
+		p.Withheld = r.Withheld
 	}
 	if r.Page == nil { // a recrawl found it unchanged
 		return p

@@ -5,6 +5,7 @@ import (
 
 	"kumo/internal/base/page"
 	"kumo/internal/content/policy"
+	"kumo/internal/content/robots"
 )
 
 // An Explanation describes the state and history of one URL. Unknown and inapplicable parts are empty.
@@ -101,6 +102,8 @@ type Robots struct {
 	Allowed bool      `json:"allowed"`
 	Line    int       `json:"line,omitempty"` // number of the deciding line
 	Text    string    `json:"text,omitempty"` // the deciding line
+	// the lines about the use of the URL
+	Usage []robots.Line `json:"usage,omitempty"`
 }
 
 // A Page is a visit. Time, Status and Digest are always set; the other fields come from pages.jsonl, if there is one.
@@ -118,6 +121,10 @@ type Page struct {
 	Rendered    bool   `json:"rendered,omitempty"` // a browser has run its scripts
 	// What was read of a PDF, an office document, an e-book or an image.
 	Document *page.Document `json:"document,omitempty"`
+	// What was stated about its use when it was fetched.
+	Usage *page.Usage `json:"usage,omitempty"`
+	// The use that the site does not allow, for which the crawl has no text of it.
+	Withheld string `json:"withheld,omitempty"`
 	// Result of a visit after the first: changed, unchanged, gone, trouble.
 	Recrawl string `json:"recrawl,omitempty"`
 	From    string `json:"from,omitempty"`

@@ -173,12 +173,16 @@ func (v *View) addRobots(ctx context.Context, x *Explanation) error {
 	if err := x.allowReading(err); err != nil || a == nil {
 		return err
 	}
+	rules := a.Rules()
 	if x.Robots == nil {
 		x.Robots = &Robots{}
-		ok, by := a.Rules().Decide(u.RequestURI())
+		ok, by := rules.Decide(u.RequestURI())
 		x.Robots.Allowed, x.Robots.Line, x.Robots.Text = ok, by.Number, by.Text
 	}
 	x.Robots.File, x.Robots.Time = a.URL, a.Time
+	for _, s := range rules.Usage(u.RequestURI()) {
+		x.Robots.Usage = append(x.Robots.Usage, s.Line)
+	}
 	return nil
 }
 

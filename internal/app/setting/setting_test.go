@@ -67,6 +67,8 @@ func TestStoredSettingsRoundTrip(t *testing.T) {
 			text = "application/pdf=3MiB"
 		case "render-actions":
 			text = "scroll"
+		case "usage":
+			text = "obey=tdm"
 		case "render-wait":
 			text = "#root > p"
 		case KeepLocalKey:

@@ -130,6 +130,9 @@ var All = []Setting{
 		Help: "ignore `DIRECTIVES` of pages: nofollow, rel-nofollow, noindex, noarchive, unavailable-after " +
 			"or all",
 		Value: func(v *Values) Value { return directives(&v.Job.Crawl.Ignore) }},
+	{Key: "usage", Group: Politeness, Scope: Crawl, Change: NextRun, Option: "Usage", Default: "record",
+		Help:  "`record` what sites state about uses of pages; obey=USES or skip=USES: train-ai, search, ai-input, tdm",
+		Value: func(v *Values) Value { return usage(&v.Job.Crawl.Usage) }},
 	{Key: "max-rate", Group: Politeness, Scope: Node, Change: NextRun, Mirror: true, Option: "Rate",
 		Help:  "send at most `N` requests a second to all hosts together (0: no limit)",
 		Value: func(v *Values) Value { return Float(&v.Job.Crawl.Rate) }},

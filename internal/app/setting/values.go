@@ -532,6 +532,25 @@ func directives(p *policy.Directives) Value {
 	}, kind: "stringSlice"}
 }
 
+// usage returns a value that is what a crawl does if a site does not allow a use.
+func usage(p *policy.Usage) Value { return usageValue{p} }
+
+type usageValue struct{ u *policy.Usage }
+
+func (v usageValue) Set(text string) (err error) {
+	*v.u, err = policy.ParseUsage(text)
+	return err
+}
+
+func (v usageValue) Type() string { return "string" }
+
+func (v usageValue) String() string {
+	if v.u == nil {
+		return policy.Usage(0).String()
+	}
+	return v.u.String()
+}
+
 func names(p *[]string) Value {
 	return &set{names: func() []string { return *p }, replace: func(names []string) error { *p = names; return nil },
 		kind: "stringSlice"}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -236,7 +237,7 @@ func TestALookKnowsWhatRobotsSaid(t *testing.T) {
 		if err != nil || x.Robots == nil {
 			t.Fatalf("%s: %+v, %v", path, x, err)
 		}
-		if x.Robots.Time = (time.Time{}); *x.Robots != want {
+		if x.Robots.Time = (time.Time{}); !reflect.DeepEqual(*x.Robots, want) {
 			t.Errorf("%s: %+v, want %+v", path, *x.Robots, want)
 		}
 	}

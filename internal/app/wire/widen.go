@@ -192,7 +192,8 @@ func (o *opening) reread(ctx context.Context, w widening) (n rereadCounts, err e
 	defer func() { err = errors.Join(err, r.close()) }()
 	_, err = store.EachLineOf(o.disk, o.Folder.Path("pages.jsonl"), func(line []byte, _ int64) error {
 		p, err := jsonl.ParsePage(line)
-		if err != nil || p.WARC == "" || p.Status != http.StatusOK || p.NoIndex || p.NoArchive || p.Revisit != "" {
+		if err != nil || p.WARC == "" || p.Status != http.StatusOK || p.NoIndex || p.NoArchive || p.Withheld != "" ||
+			p.Revisit != "" {
 			return ctx.Err() //nolint:nilerr // kumo verify reports the line
 		}
 		return errors.Join(r.page(ctx, &p, &n), ctx.Err())

@@ -52,6 +52,8 @@ type Record struct {
 	Comments    string    `json:"comments,omitempty"` // of readers or customers
 	Fields      []Fields  `json:"fields,omitempty"`   // extracted from the page by rules
 	Cut         bool      `json:"cut,omitempty"`      // a text or fields were cut
+	// what was stated about the use of the page when it was fetched; nil if nothing was. It is shared with the page.
+	Usage *page.Usage `json:"usage,omitempty"`
 	// Rules are the field rules that apply to the URL; nil: unknown. Only sinks with a column for each field use them.
 	Rules []page.FieldRule `json:"-"`
 	// Line is the offset of the page's line in pages.jsonl. Only local sinks use it.
@@ -131,12 +133,19 @@ func isControl(c rune) bool { return unicode.IsControl(c) && c != '\n' && c != '
 
 // Size returns the approximate size of the record in bytes.
 func (r *Record) Size() int {
-	n := 512 + len(r.URL) + len(r.Title) + len(r.H1) + len(r.Description) + len(r.Canonical) + len(r.Headline) +
+	n := 512 + usageSize(r.Usage) + len(r.URL) + len(r.Title) + len(r.H1) + len(r.Description) + len(r.Canonical) + len(r.Headline) +
 		len(r.Text)
 	for i := range r.Fields {
 		n += len(r.Fields[i].Rule) + len(r.Fields[i].Values)
 	}
 	return n
+}
+
+func usageSize(u *page.Usage) int {
+	if u == nil {
+		return 0
+	}
+	return 100 + len(u.Policy) + len(u.License) + len(u.Source) + len(u.Raw)
 }
 
 // A Sink is a connection to a server that stores records, whose table, topic or index exists. It is not safe for

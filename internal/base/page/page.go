@@ -189,6 +189,7 @@ type Page struct {
 	Refresh       string // canonical target of a refresh; "" if none
 	RefreshAfter  int    // delay of the refresh in seconds
 	Robots        Robots
+	TDM           TDM
 	NeedsScript   ScriptNeed // why the page shows nothing without script; "" if it is not known to
 }
 
@@ -227,6 +228,7 @@ type Robots struct {
 	Header string // the rules of X-Robots-Tag fields as written, joined by ", ", with agent names
 
 	NoIndex, NoFollow, NoArchive bool
+	NoAI, NoImageAI              Places    // where the page has the directives noai and noimageai
 	UnavailableAfter             time.Time // zero if not specified
 }
 
@@ -307,6 +309,10 @@ type Record struct {
 
 	NoIndex   bool // the page has the directive noindex, and the crawl obeys it
 	NoArchive bool // the page has the directive noarchive, and the crawl obeys it
+
+	Usage *Usage // what the site has stated about the use of the page; nil if nothing, or if the page was not read
+	// the use that the site does not allow, for which the crawl makes no text, fields, index or sink record; "" if none
+	Withheld string
 }
 
 // A Document is the metadata of a PDF, an office document, an e-book or an image. Its title is that of the Page.

@@ -10,7 +10,7 @@ import (
 // stop. Counts of field rules, filters and sinks are only in the nodes' own reports.
 func Merge(reports []*Report) *Report {
 	all := &Report{Statuses: map[int]int64{}, Types: map[string]int64{}, Errors: map[string]int64{},
-		Skipped: map[string]int64{}, OffTop: map[string]int64{}}
+		Skipped: map[string]int64{}, Usage: map[string]int64{}, OffTop: map[string]int64{}}
 	times := map[string]SlowHost{}
 	for _, r := range reports {
 		if all.Started.IsZero() || r.Started.Before(all.Started) {
@@ -24,6 +24,7 @@ func Merge(reports []*Report) *Report {
 		addAll(all.Types, r.Types)
 		addAll(all.Errors, r.Errors)
 		addAll(all.Skipped, r.Skipped)
+		addAll(all.Usage, r.Usage)
 		addAll(all.OffTop, r.OffTop)
 		all.OffHosts = max(all.OffHosts, r.OffHosts)
 		for _, h := range r.Slowest {

@@ -68,6 +68,8 @@ type Report struct {
 	Types    map[string]int64 `json:"types"`
 	Errors   map[string]int64 `json:"errors"`
 	Skipped  map[string]int64 `json:"skipped"`
+	// pages by what is stated about their use, such as "train_ai=n"; empty if nothing is
+	Usage    map[string]int64 `json:"usage,omitempty"`
 	OffHosts int              `json:"off_hosts"` // number of hosts outside the crawl that are linked to
 	OffLinks int64            `json:"off_links"`
 	OffTop   map[string]int64 `json:"off_links_by_host"`
@@ -108,7 +110,7 @@ func (r *Report) Fill(s Snapshot, pagesBefore, bytesBefore int64) {
 	r.Duplicates, r.Failed, r.Retries, r.RobotsFetched, r.Links = s.Duplicates, s.Failed, s.Retries, s.Robots, s.Links
 	r.Abandoned, r.LinksCut, r.NeedsScript = s.Forsaken, s.LinksCut, s.NeedsScript
 	r.Rendered = s.Rendered
-	r.Statuses, r.Types, r.Errors, r.Skipped = s.Statuses, s.Types, s.Failures, s.Rules
+	r.Statuses, r.Types, r.Errors, r.Skipped, r.Usage = s.Statuses, s.Types, s.Failures, s.Rules, s.Usage
 	r.OffHosts, r.OffTop = len(s.Off), top(s.Off, offTop)
 	for _, n := range s.Off {
 		r.OffLinks += n
@@ -186,6 +188,7 @@ func (r *Report) PrintCounts(w io.Writer) {
 	list(row, "types", r.Types)
 	list(row, "errors", r.Errors)
 	list(row, "excluded", r.Skipped)
+	list(row, "usage", r.Usage)
 	if r.LinksCut > 0 {
 		row("links cut", "%s with more links than were read; links_cut in pages.jsonl has the limit (memory: see --memory)",
 			Count(r.LinksCut, "pages"))

@@ -5,6 +5,7 @@ package stats
 
 import (
 	"maps"
+	"strings"
 	"sync"
 	"time"
 )
@@ -28,6 +29,8 @@ type Visit struct {
 
 	NeedsScript bool // the page shows nothing without script, and was not rendered
 	Rendered    bool // the page's scripts were run in a browser
+
+	Usage string // what was stated about the use of the page, words separated by spaces: "train_ai=n search=y"
 }
 
 // A Snapshot is a copy of the counters. It does not share its maps.
@@ -51,6 +54,7 @@ type Snapshot struct {
 	Types    map[string]int64
 	Failures map[string]int64
 	Rules    map[string]int64 // exclusions by rule
+	Usage    map[string]int64 // visits of pages by the statements about their use
 	Off      map[string]int64 // links to hosts outside the crawl, by host
 	Hosts    map[string]Host  // hosts with pages; see Partial
 	// hosts were dropped: Hosts has the slower ones, counted since they were last added
@@ -69,7 +73,7 @@ type Counter struct {
 func New() *Counter {
 	return &Counter{abandoned: map[string]int64{}, s: Snapshot{
 		Statuses: map[int]int64{}, Types: map[string]int64{}, Failures: map[string]int64{},
-		Rules: map[string]int64{}, Off: map[string]int64{}, Hosts: map[string]Host{},
+		Rules: map[string]int64{}, Usage: map[string]int64{}, Off: map[string]int64{}, Hosts: map[string]Host{},
 	}}
 }
 
@@ -80,6 +84,7 @@ func From(s Snapshot, n Sums) *Counter {
 	fill(c.s.Types, &s.Types)
 	fill(c.s.Failures, &s.Failures)
 	fill(c.s.Rules, &s.Rules)
+	fill(c.s.Usage, &s.Usage)
 	fill(c.s.Off, &s.Off)
 	fill(c.s.Hosts, &s.Hosts)
 	maps.DeleteFunc(s.Hosts, func(_ string, h Host) bool { return h.Pages == 0 }) // earlier versions stored such hosts
@@ -121,6 +126,9 @@ func (c *Counter) Visited(v Visit) {
 	}
 	if v.Rendered {
 		c.s.Rendered++
+	}
+	for word := range strings.FieldsSeq(v.Usage) {
+		add(c.s.Usage, word, 1)
 	}
 	c.s.Bytes += v.Bytes
 	c.countHost(&v)
@@ -245,7 +253,7 @@ func (c *Counter) Totals() Snapshot {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.s
-	s.Statuses, s.Types, s.Failures, s.Rules, s.Off, s.Hosts = nil, nil, nil, nil, nil, nil
+	s.Statuses, s.Types, s.Failures, s.Rules, s.Usage, s.Off, s.Hosts = nil, nil, nil, nil, nil, nil, nil
 	return s
 }
 
@@ -262,6 +270,7 @@ func (c *Counter) Snapshot() Snapshot {
 	defer c.mu.Unlock()
 	s := c.s
 	s.Statuses, s.Types, s.Failures = maps.Clone(s.Statuses), maps.Clone(s.Types), maps.Clone(s.Failures)
-	s.Rules, s.Off, s.Hosts = maps.Clone(s.Rules), maps.Clone(s.Off), maps.Clone(s.Hosts)
+	s.Rules, s.Usage = maps.Clone(s.Rules), maps.Clone(s.Usage)
+	s.Off, s.Hosts = maps.Clone(s.Off), maps.Clone(s.Hosts)
 	return s
 }

@@ -33,12 +33,32 @@ func (p *Parser) namedMeta(name, content []byte) {
 		p.says.robots.meta(content)
 		return
 	}
+	if p.depth == 0 && len(name) > len("tdm-") && equalFold(name[:len("tdm-")], "tdm-") {
+		p.tdmMeta(name, content)
+		return
+	}
 	if p.depth == 0 && p.description == "" && equalFold(name, "description") {
 		p.description = collapse(string(content), p.cfg.MaxTitle)
 		return
 	}
 	if kind, absolute, ok := propertyKind(name); ok && len(content) > 0 && (!absolute || isAbsolute(content)) {
 		p.link(&reference{url: content, kind: kind})
+	}
+}
+
+// tdmMeta processes a meta element of TDMRep. The first one of each name counts.
+func (p *Parser) tdmMeta(name, content []byte) {
+	var to *string
+	switch {
+	case equalFold(name, "tdm-reservation"):
+		to = &p.says.tdm.Reservation
+	case equalFold(name, "tdm-policy"):
+		to = &p.says.tdm.Policy
+	default:
+		return
+	}
+	if *to == "" {
+		*to = collapse(string(content), p.cfg.MaxTitle)
 	}
 }
 

@@ -44,6 +44,7 @@ type Parser struct {
 	says struct {
 		robots  robots
 		refresh refresh
+		tdm     page.TDM
 	}
 	converted []byte // the body in UTF-8, if its charset must be decoded before parsing
 	title     []byte // the text of the first title, as in the markup
@@ -158,7 +159,7 @@ func (p *Parser) body(resp *page.Response, contentType string, pg *page.Page) {
 // begin discards all findings and extracts the links of header fields again.
 func (p *Parser) begin(resp *page.Response) {
 	p.links.reset()
-	p.says.robots, p.says.refresh = robots{}, refresh{}
+	p.says.robots, p.says.refresh, p.says.tdm = robots{}, refresh{}, page.TDM{}
 	p.title, p.titled = nil, false
 	p.scan.ignoreEnd(tagH1, 'h')
 	p.heading, p.description = heading{}, ""
@@ -285,7 +286,7 @@ func (p *Parser) plain(body []byte, contentType string) []byte {
 
 func (p *Parser) fill(pg *page.Page) {
 	p.links.fill(pg)
-	pg.Robots = p.says.robots.Robots
+	pg.Robots, pg.TDM = p.says.robots.Robots, p.says.tdm
 	switch r := p.says.refresh; {
 	case r.self:
 		pg.Refresh, pg.RefreshAfter = p.self.Canonical().String(), r.seconds

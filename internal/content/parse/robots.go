@@ -59,7 +59,7 @@ func (r *robots) rules(in []byte, agent string, all bool) {
 		in = in[min(len(in), indexByte(in, ',')+1):]
 		for name := range bytes.FieldsFuncSeq(name, func(c rune) bool { return c == ' ' || c == '\t' || c == ';' }) {
 			if mine { // many pages separate rules with spaces
-				r.rule(name)
+				r.rule(name, all)
 			}
 		}
 	}
@@ -81,8 +81,16 @@ func isValued(name []byte) bool {
 	return equalFold(name, "unavailable_after") || len(name) > 4 && equalFold(name[:4], "max-")
 }
 
-func (r *robots) rule(name []byte) {
+func (r *robots) rule(name []byte, meta bool) {
+	place := page.InHeader
+	if meta {
+		place = page.InMeta
+	}
 	switch {
+	case equalFold(name, "noai"):
+		r.NoAI |= place
+	case equalFold(name, "noimageai"):
+		r.NoImageAI |= place
 	case equalFold(name, "none"):
 		r.NoIndex, r.NoFollow = true, true
 	case equalFold(name, "noindex"):

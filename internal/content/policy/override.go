@@ -37,6 +37,7 @@ type HostSettings struct {
 	Proxies      []string // URLs; or only "none"
 	Render       *RenderMode
 	RenderWait   *render.Wait
+	Usage        *Usage
 }
 
 // URLSettings are the settings that may differ between the URLs of a host.
@@ -191,6 +192,7 @@ func (h *HostSettings) fill(from *HostSettings) {
 	fill(&h.UserAgent, from.UserAgent)
 	fill(&h.Render, from.Render)
 	fill(&h.RenderWait, from.RenderWait)
+	fill(&h.Usage, from.Usage)
 	if h.Proxies == nil {
 		h.Proxies = from.Proxies
 	}

@@ -54,6 +54,7 @@ var overrideSettings = []overrideSetting{
 		func(m RenderMode) string { return string(m) }),
 	plainSetting("render-wait", true, func(o *Override) **render.Wait { return &o.RenderWait }, render.ParseWait,
 		func(w render.Wait) string { return string(w) }),
+	plainSetting("usage", true, func(o *Override) **Usage { return &o.Usage }, readUsage, Usage.String),
 	plainSetting("depth", false, func(o *Override) **int { return &o.Depth }, readDepth, func(hops int) string {
 		if hops < 0 {
 			return unlimited
@@ -91,6 +92,11 @@ func plainSetting[T any](key string, ofHost bool, field func(*Override) **T, rea
 		}
 		return "", false
 	}}
+}
+
+func readUsage(text string) (*Usage, error) {
+	u, err := ParseUsage(text)
+	return &u, err
 }
 
 // OverrideKeys returns the settings that an override may have.

@@ -23,6 +23,7 @@ const (
 	crawlDelay
 	requestRate
 	cleanParam
+	usage
 )
 
 // directives are prefixes of a line's key, in any letter case.
@@ -36,6 +37,8 @@ var directives = []struct {
 	{"useragent", userAgent}, {"user agent", userAgent}, {"site-map", sitemap},
 	{"dissallow", disallow}, {"dissalow", disallow}, {"disalow", disallow}, {"diasllow", disallow}, {"disallaw", disallow},
 	{"crawldelay", crawlDelay}, {"crawl delay", crawlDelay},
+	// Statements about the use of pages.
+	{"content-usage", usage}, {"content-signal", usage}, {"license", usage},
 }
 
 func directiveOf(key string) directive {

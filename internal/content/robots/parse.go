@@ -30,9 +30,15 @@ type parser struct {
 	forMine   bool   // the current group is for the agent
 	forAny    bool   // the current group is for "*"
 	hasRules  bool   // the group has rules, so the next User-agent line begins a new one
-	sitemaps  []string
-	clean     []CleanParam
-	cleaned   int // number of names in clean
+	grouped   bool   // there was a User-agent line
+	statedFor struct {
+		mine, any bool // as forMine and forAny, for statements
+		ended     bool // as hasRules, for statements
+	}
+	sitemaps []string
+	usage    []Statement // for all agents
+	clean    []CleanParam
+	cleaned  int // number of names in clean
 }
 
 // A group holds the lines for one agent.
@@ -42,6 +48,7 @@ type group struct {
 	delay    time.Duration // from Crawl-delay
 	hasDelay bool
 	rates    []Rate
+	usage    []Statement
 }
 
 func (p *parser) line(line string) {
@@ -53,7 +60,7 @@ func (p *parser) line(line string) {
 	case userAgent:
 		p.begin(value)
 	case allow, disallow:
-		p.hasRules = p.forMine || p.forAny
+		p.hasRules, p.statedFor.ended = p.forMine || p.forAny, true
 		p.each(func(g *group) { g.add(rule{number: p.number, allow: is == allow}, line, value) })
 	case crawlDelay:
 		p.each(func(g *group) { g.setDelay(parseDelay(value)) })
@@ -63,6 +70,8 @@ func (p *parser) line(line string) {
 		if value != "" {
 			p.sitemaps = append(p.sitemaps, strings.Clone(value))
 		}
+	case usage:
+		p.statement(line, key, value)
 	case cleanParam:
 		if c, ok := parseCleanParam(value, maxCleanParams-p.cleaned); ok {
 			p.clean = append(p.clean, c)
@@ -74,14 +83,18 @@ func (p *parser) line(line string) {
 // begin processes a User-agent line. Consecutive ones begin a group together; only Allow and Disallow lines end the
 // sequence.
 func (p *parser) begin(value string) {
+	p.grouped = true
 	if p.hasRules {
 		p.forMine, p.forAny, p.hasRules = false, false, false
 	}
+	if p.statedFor.ended {
+		p.statedFor.mine, p.statedFor.any, p.statedFor.ended = false, false, false
+	}
 	switch {
 	case value == "*" || len(value) > 1 && value[0] == '*' && strings.IndexByte(space, value[1]) >= 0:
-		p.forAny = true
+		p.forAny, p.statedFor.any = true, true
 	case strings.EqualFold(productToken(value), p.agent):
-		p.forMine, p.named = true, true
+		p.forMine, p.statedFor.mine, p.named = true, true, true
 	}
 }
 
@@ -121,7 +134,7 @@ func (p *parser) finish() *Rules {
 		}
 	}
 	return &Rules{text: string(g.text), rules: slices.Clone(g.rules), sitemaps: p.sitemaps, clean: p.clean,
-		delay: g.delay, hasDelay: g.hasDelay, rates: g.rates}
+		delay: g.delay, hasDelay: g.hasDelay, rates: g.rates, usage: inFileOrder(p.usage, g.usage)}
 }
 
 // byPrecedence sorts longer patterns first, and Allow before Disallow.

@@ -29,6 +29,7 @@ type Rules struct {
 	sitemaps  []string
 	clean     []CleanParam
 	rates     []Rate
+	usage     []Statement
 	delay     time.Duration
 	hasDelay  bool
 	temporary bool
@@ -115,7 +116,7 @@ func singleRule(allow bool, why string) *Rules {
 
 // empty reports whether there are neither rules nor other lines.
 func (r *Rules) empty() bool {
-	return len(r.rules)+len(r.sitemaps)+len(r.clean)+len(r.rates) == 0 && !r.hasDelay
+	return len(r.rules)+len(r.sitemaps)+len(r.clean)+len(r.rates)+len(r.usage) == 0 && !r.hasDelay
 }
 
 // size returns the approximate memory of the rules, in bytes.
@@ -123,6 +124,9 @@ func (r *Rules) size() int64 {
 	n := 192 + len(r.text) + 20*len(r.rules) + 32*len(r.rates)
 	for _, s := range r.sitemaps {
 		n += 16 + len(s)
+	}
+	for _, s := range r.usage {
+		n += 112 + len(s.Text) + len(s.pattern)
 	}
 	for _, c := range r.clean {
 		n += 64 + 2*len(c.Path)

@@ -1,8 +1,10 @@
 package check
 
 import (
+	"kumo/internal/base/page"
 	"kumo/internal/base/weburl"
 	"kumo/internal/content/robots"
+	"kumo/internal/content/usage"
 )
 
 // RobotsIn is a robots.txt, an agent and a URL.
@@ -25,6 +27,14 @@ type RobotsOut struct {
 	RequestRate []Rate       `json:"request_rate,omitempty"`
 	CleanParams []CleanParam `json:"clean_params,omitempty"`
 	Status      int          `json:"status,omitempty"` // as in RobotsIn
+	Usage       []Preference `json:"usage,omitempty"`  // what is stated about the use of the URL
+}
+
+// A Preference is a line about the use of pages.
+type Preference struct {
+	robots.Line
+	page.Uses
+	License string `json:"license,omitempty"`
 }
 
 // A Rate is a Request-rate line.
@@ -60,6 +70,10 @@ func Robots(in RobotsIn) (RobotsOut, error) {
 	}
 	for _, c := range rules.CleanParams() {
 		out.CleanParams = append(out.CleanParams, CleanParam{c.Params, c.Path})
+	}
+	for _, s := range rules.Usage(target) {
+		one := usage.FromRobots(&s)
+		out.Usage = append(out.Usage, Preference{s.Line, one.Uses, one.License})
 	}
 	return out, nil
 }

@@ -34,6 +34,22 @@ func (out RobotsOut) show(s *printer) {
 	}
 	s.field("clean params", params...)
 	s.field("sitemaps", out.Sitemaps...)
+	var lines []string
+	for _, p := range out.Usage {
+		lines = append(lines, p.show())
+	}
+	if len(lines) > 0 {
+		s.field("usage", lines...)
+	}
+}
+
+// show returns what a line states: "train_ai=n (line 3: Content-Usage: train-ai=n)".
+func (p *Preference) show() string {
+	said := p.Uses.String()
+	if p.License != "" {
+		said = strings.TrimSpace(said + " license=" + p.License)
+	}
+	return fmt.Sprintf("%s (line %d: %s)", cmp.Or(said, "nothing that is understood"), p.Number, p.Text)
 }
 
 func (out LinksOut) show(s *printer) {

@@ -37,6 +37,7 @@ type Config struct {
 	Exclude      []*regexp.Regexp // a URL must match none of these
 	IgnoreRobots bool
 	Ignore       policy.Directives // directives of pages that are not obeyed
+	Usage        policy.Usage      // uses of pages that are obeyed if sites do not allow them
 	Sitemaps     policy.Sitemaps   // which sitemaps are read
 	MaxSitemap   int64             // maximum size of a sitemap as transferred, in bytes; default 50 MiB
 	Tries        int               // requests per URL before it has failed; default 3

@@ -13,6 +13,7 @@ import (
 	"kumo/internal/base/page"
 	"kumo/internal/content/fetch"
 	"kumo/internal/content/parse"
+	"kumo/internal/content/robots"
 	"kumo/internal/state/frontier"
 )
 
@@ -31,6 +32,8 @@ var errNoSlot = errors.New("the crawl stopped before a large page could be read"
 // A pageReader parses a worker's answers into pages, and admits their links.
 type pageReader struct {
 	vetoed string // why a hook has vetoed the page; "" if none has
+	// statements of robots.txt about the use of the page
+	stated []robots.Statement
 
 	text    func(*page.Response, *page.Page) (*page.MainText, error)
 	fields  func(*page.Response, *page.Page) ([]page.Fields, error)
@@ -83,6 +86,7 @@ func (p *pageReader) read(ctx context.Context, rec *page.Record, it *item.Item) 
 	}
 	rec.Page = &p.answer.page
 	p.cfg.Ignore.Mark(rec)
+	p.markUsage(rec)
 	if err := p.extract(rec, shown); err != nil && rec.Response.Malformed == "" {
 		rec.Response.Malformed = err.Error()
 	}
@@ -192,7 +196,7 @@ func digest(resp *page.Response) (page.Digest, error) {
 // extract adds an answered page's main text and its fields by rules to the record, unless the page forbids to show
 // them. shown is the response from which the page was read.
 func (p *pageReader) extract(rec *page.Record, shown *page.Response) (err error) {
-	if rec.NoIndex || rec.NoArchive || rec.Response.Status != http.StatusOK {
+	if rec.NoIndex || rec.NoArchive || rec.Withheld != "" || rec.Response.Status != http.StatusOK {
 		return nil
 	}
 	pg := rec.Page

@@ -39,6 +39,7 @@ type worker struct {
 func (w *worker) visit(ctx context.Context, v *frontier.Visit) error {
 	w.batch.reset()
 	w.revisit.before, w.reader.vetoed, w.granted, w.trap.linked = earlierVisit{}, "", false, false
+	w.reader.stated = nil
 	defer w.answer.release()
 	defer w.trap.endTrial(traps.Inconclusive) // unless endTrial was called before
 	if w.visits.claims != nil {
@@ -113,8 +114,13 @@ func (w *worker) allowed(v *frontier.Visit, u weburl.URL) (bool, error) {
 			return false, nil
 		}
 		w.visits.gate.applyDelay(v, rules)
-		if ok, line := rules.Allowed(u.RequestURI()); !ok {
+		target := u.RequestURI()
+		if ok, line := rules.Allowed(target); !ok {
 			return false, w.skip(v, "robots", line)
+		}
+		w.reader.stated = rules.Usage(target)
+		if line := w.forbiddenUsage(v); line != "" {
+			return false, w.skip(v, RuleUsage, line)
 		}
 		if err := w.addSitemaps(v, u.Origin(), rules); err != nil {
 			return false, err
@@ -294,6 +300,7 @@ func (w *worker) finish(rec *page.Record, v *frontier.Visit) error {
 			d.Visit.Type, d.Visit.LinksCut = rec.Page.Type, rec.Page.LinksCut != ""
 			d.Visit.Rendered = rec.Rendering != nil
 			d.Visit.NeedsScript = rec.Page.NeedsScript != "" && !d.Visit.Rendered
+			d.Visit.Usage = usageWords(rec)
 		}
 		w.revisit.fillMeta(&d.Meta, rec)
 	}

@@ -137,7 +137,7 @@ func (e *Encoder) Done(v *Done) {
 	e.Int(v.Visit.Bytes)
 	e.Int(int64(v.Visit.Took))
 	e.Flags(v.Visit.Duplicate, v.Visit.Recrawl, v.Visit.Status == http.StatusNotModified && v.Meta.Status == http.StatusOK,
-		v.Visit.LinksCut, v.Meta.Content != 0, v.Visit.NeedsScript, v.Visit.Rendered)
+		v.Visit.LinksCut, v.Meta.Content != 0, v.Visit.NeedsScript, v.Visit.Rendered, v.Visit.Usage != "")
 	e.Int(v.Meta.Fetched.Unix())
 	e.Int(max(v.Meta.Modified.Unix(), 0))
 	e.String(v.Meta.ETag)
@@ -153,6 +153,9 @@ func (e *Encoder) Done(v *Done) {
 	}
 	if v.Meta.Content != 0 {
 		e.Writer = binary.LittleEndian.AppendUint64(e.Writer, v.Meta.Content)
+	}
+	if v.Visit.Usage != "" {
+		e.String(v.Visit.Usage)
 	}
 }
 
@@ -182,6 +185,9 @@ func (d *Decoder) done() (v Done) {
 		for i := range 8 {
 			v.Meta.Content |= uint64(d.Byte()) << (8 * i)
 		}
+	}
+	if flags&128 != 0 {
+		v.Visit.Usage = d.String()
 	}
 	return v
 }

@@ -53,7 +53,7 @@ func sampleBatch() ([]byte, script) {
 	it := item.Item{URL: "http://a/", From: "http://b/", Seed: "http://c/", Path: "LRE", Depth: 3, Kind: page.Redirect,
 		Redirects: 2, ScopeSeed: true}
 	d := Done{URL: "http://a/", Visit: stats.Visit{Host: "a", Status: 200, Type: "text/html", Bytes: 1 << 40,
-		Took: time.Second, LinksCut: true, NeedsScript: true},
+		Took: time.Second, LinksCut: true, NeedsScript: true, Usage: "train_ai=n"},
 		Meta: seen.Meta{Status: 200, Fetched: time.Unix(1e9, 0).UTC(), Modified: time.Unix(9e8, 0).UTC(), ETag: `"x"`,
 			Digest: page.Digest{1, 2, 3}},
 		Ref: page.Ref{URL: "http://a/", Time: time.UnixMicro(1e15).UTC(), ID: "urn:uuid:1"}}

@@ -49,6 +49,7 @@ func (s sheet) printExplanation(x *inspect.Explanation, fate string) {
 	case x.Host != nil && x.Unread == 0:
 		s.row("robots", "unknown: the host's robots.txt was not available")
 	}
+	s.printUsage(x)
 	for i, o := range x.Overrides {
 		name := ""
 		if i == 0 {
@@ -140,6 +141,28 @@ func robotsLine(r *inspect.Robots) string {
 		return "robots.txt " + verdict + by
 	}
 	return fmt.Sprintf("%s %s%s (of %s)", r.File, verdict, by, Time(r.Time))
+}
+
+// printUsage prints what robots.txt states about the use of the URL, and what was stated when it was fetched.
+func (s sheet) printUsage(x *inspect.Explanation) {
+	if x.Robots != nil {
+		for _, line := range x.Robots.Usage {
+			s.row("usage", "robots.txt, line %d: %s", line.Number, line.Text)
+		}
+	}
+	if x.Page == nil || x.Page.Usage == nil {
+		return
+	}
+	u := x.Page.Usage
+	said := u.Uses.String()
+	if said == "" {
+		said = "no use that kumo knows"
+	}
+	s.row("usage", "when it was fetched: %s, stated in %s", said, u.Source)
+	s.row("", "as written: %s", u.Raw)
+	s.rowIf("", "policy: %s", u.Policy)
+	s.rowIf("", "license: %s", u.License)
+	s.rowIf("withheld", "its content: the site does not allow %s (--usage); the archive has it", x.Page.Withheld)
 }
 
 // printQueue prints the URL's position in its host's queue, and the state of the host.

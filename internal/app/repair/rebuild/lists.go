@@ -138,7 +138,7 @@ func copyDigest(to []byte, text string) {
 }
 
 // permanentRules are the rules that exclude a URL for good: no better link admits it.
-var permanentRules = map[string]bool{"robots": true, "clean-param": true, "url": true, crawl.RuleTrap: true,
+var permanentRules = map[string]bool{"robots": true, crawl.RuleUsage: true, "clean-param": true, "url": true, crawl.RuleTrap: true,
 	crawl.RulePagesPerHost: true, crawl.RuleBytesPerHost: true, crawl.RulePagesPerDomain: true,
 	crawl.RuleHostsPerDomain: true, crawl.RuleNamesPerDomain: true}
 

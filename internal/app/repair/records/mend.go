@@ -319,6 +319,13 @@ func (w *incompleteVisit) pageLine(b []byte) []byte {
 			p.Document = d
 		}
 	}
+	if text := w.metadataFields["usage"]; text != "" {
+		var u page.Usage
+		if err := json.Unmarshal([]byte(text), &u); err == nil {
+			p.Usage = &u
+		}
+	}
+	p.Withheld = w.metadataFields["withheld"]
 	return p.Append(b)
 }
 

@@ -40,6 +40,7 @@ type Exporter struct {
 	temp     string
 	names    *names.Table
 	textless int64
+	withheld int64 // pages whose content the crawl withholds
 	report   export.Report
 }
 
@@ -91,7 +92,7 @@ func (e *Exporter) Prepare() export.PrepareFunc {
 			return prepared{}, nil
 		}
 		r, err := reader.Read(p)
-		if err != nil || !reader.HTML() {
+		if err != nil || !reader.HTML() || p.Visit != nil && p.Visit.Withheld != "" {
 			return prepared{Row: r}, err
 		}
 		if reader.Answer.Document != nil {
@@ -122,6 +123,7 @@ func renderPage(r *row.Row, t *maintext.Text, headline string) []byte {
 			b.WriteString(f[0] + ": " + quoted(f[1]) + "\n")
 		}
 	}
+	writeUsage(&b, r)
 	b.WriteString("---\n\n")
 	if headline != "" {
 		b.WriteString("# " + maintext.EscapeMarkdown(headline) + "\n\n")
@@ -143,6 +145,23 @@ func renderDocument(r *row.Row, shown *page.Response) []byte {
 		headline = ""
 	}
 	return renderPage(r, &t, headline)
+}
+
+// writeUsage writes what was stated about the use of the page.
+func writeUsage(b *strings.Builder, r *row.Row) {
+	if r.Visit == nil || r.Usage == nil {
+		return
+	}
+	u := r.Usage
+	b.WriteString("usage:\n")
+	for _, f := range [][2]string{
+		{"train_ai", u.TrainAI}, {"search", u.Search}, {"ai_input", u.AIInput}, {"tdm", u.TDM}, {"policy", u.Policy},
+		{"license", u.License}, {"source", u.Source}, {"raw", u.Raw},
+	} {
+		if f[1] != "" {
+			b.WriteString("  " + f[0] + ": " + quoted(f[1]) + "\n")
+		}
+	}
 }
 
 // quoted returns a YAML double-quoted string.
@@ -176,7 +195,7 @@ func (e *Exporter) Write(_ context.Context, p *export.Page) error {
 		if made.Unreadable != nil {
 			e.report.Add(p, false, false, made.Unreadable)
 		} else {
-			e.textless++
+			e.countTextless(p)
 		}
 		return e.to.Remove(name)
 	}
@@ -184,9 +203,20 @@ func (e *Exporter) Write(_ context.Context, p *export.Page) error {
 	return e.to.Put(name, made.file)
 }
 
+func (e *Exporter) countTextless(p *export.Page) {
+	if p.Visit != nil && p.Visit.Withheld != "" {
+		e.withheld++
+	} else {
+		e.textless++
+	}
+}
+
 // Finish reports the pages without a file.
 func (e *Exporter) Finish(_ context.Context, r *export.Report) error {
 	r.Merge(&e.report)
+	if e.withheld > 0 {
+		r.Notes = append(r.Notes, "left out: "+stats.Count(e.withheld, "pages whose content the crawl withholds (--usage)"))
+	}
 	if e.textless > 0 {
 		r.Notes = append(r.Notes, "left out: "+stats.Count(e.textless, "pages without a main text"))
 	}

@@ -58,6 +58,20 @@ type Page struct {
 	Rendered      bool      `parquet:"rendered"`
 	Robots        string    `parquet:"robots,optional,dict"`
 	HrefLang      []Variant `parquet:"hreflang,list"`
+	Usage         *Usage    `parquet:"usage,optional"`
+	Withheld      string    `parquet:"withheld,optional,dict"`
+}
+
+// Usage is what was stated about the use of a page when it was fetched.
+type Usage struct {
+	TrainAI string `parquet:"train_ai,optional,dict"`
+	Search  string `parquet:"search,optional,dict"`
+	AIInput string `parquet:"ai_input,optional,dict"`
+	TDM     string `parquet:"tdm,optional,dict"`
+	Policy  string `parquet:"policy,optional,dict"`
+	License string `parquet:"license,optional,dict"`
+	Source  string `parquet:"source,optional,dict"`
+	Raw     string `parquet:"raw,optional,dict"`
 }
 
 // A Variant is a page in another language.
@@ -234,10 +248,14 @@ func (e *Exporter) Write(_ context.Context, p *export.Page) error {
 		NoIndex: r.NoIndex, Robots: r.Robots}
 	if v := r.Visit; v != nil {
 		pg.From, pg.NearDuplicate, pg.ContentDigest = v.From, v.NearDuplicate, v.ContentDigest
-		pg.NeedsScript, pg.Rendered = v.NeedsScript, v.Rendered
+		pg.NeedsScript, pg.Rendered, pg.Withheld = v.NeedsScript, v.Rendered, v.Withheld
 		pg.ConnectMS, pg.FirstByteMS, pg.TotalMS = &v.ConnectMS, &v.FirstByteMS, &v.TotalMS
 		if v.ServerIP.IsValid() {
 			pg.ServerIP = v.ServerIP.String()
+		}
+		if u := v.Usage; u != nil {
+			pg.Usage = &Usage{TrainAI: u.TrainAI, Search: u.Search, AIInput: u.AIInput, TDM: u.TDM, Policy: u.Policy,
+				License: u.License, Source: u.Source, Raw: u.Raw}
 		}
 	}
 	for _, v := range r.HrefLang {
@@ -249,6 +267,9 @@ func (e *Exporter) Write(_ context.Context, p *export.Page) error {
 	}
 	size := len(r.URL) + len(r.Title) + len(r.H1) + len(r.Description) + len(r.Canonical) + len(r.Redirect) +
 		len(pg.From) + len(pg.NearDuplicate) + len(pg.ContentDigest) + len(r.Robots)
+	if u := pg.Usage; u != nil {
+		size += len(u.Policy) + len(u.License) + len(u.Source) + len(u.Raw)
+	}
 	for _, v := range r.HrefLang {
 		size += len(v.Lang) + len(v.URL)
 	}

@@ -20,6 +20,7 @@ import (
 	"kumo/internal/archive/sink"
 	"kumo/internal/base/extsort"
 	"kumo/internal/base/page"
+	"kumo/internal/base/stats"
 	"kumo/internal/base/vfs"
 	"kumo/internal/content/parse"
 	"kumo/internal/state/store"
@@ -52,6 +53,8 @@ type Exporter struct {
 	put    int64
 	last   string // last URL written
 	report export.Report
+
+	withheld int64 // pages whose content the crawl withholds
 }
 
 // New returns an exporter into a sink. The caller closes the sink.
@@ -83,7 +86,7 @@ type prepared struct {
 func (e *Exporter) Prepare() export.PrepareFunc {
 	reader := row.NewReader(false)
 	return func(p *export.Page) (any, error) {
-		if e.passed(p.URL) {
+		if e.passed(p.URL) || isWithheld(p) {
 			return nil, nil
 		}
 		if e.cfg.Preview != nil {
@@ -113,10 +116,16 @@ func (e *Exporter) passed(url string) bool {
 	return row.IsRobotsTxt(url) || e.cfg.After != "" && url <= e.cfg.After
 }
 
+// isWithheld reports whether the crawl withholds the page's content, because its site does not allow a use.
+func isWithheld(p *export.Page) bool { return p.Visit != nil && p.Visit.Withheld != "" }
+
 func (e *Exporter) record(r *row.Row) sink.Record {
 	rec := sink.Record{URL: r.URL, Status: r.Status, Time: r.Time, Type: r.Type, Charset: r.Charset, Lang: r.Lang,
 		Title: r.Title, H1: r.H1, Description: r.Description, Canonical: r.Canonical, Bytes: int64(r.Bytes), Digest: r.Digest,
 		Links: r.Links, Truncated: r.Truncated, Host: r.Host, Depth: r.Depth, NoIndex: r.NoIndex}
+	if r.Visit != nil {
+		rec.Usage = r.Usage
+	}
 	if r.ServerIP.IsValid() {
 		rec.ServerIP = r.ServerIP.String()
 	}
@@ -129,6 +138,10 @@ func (e *Exporter) record(r *row.Row) sink.Record {
 // Write adds a record, and sends a batch when it is full.
 func (e *Exporter) Write(ctx context.Context, p *export.Page) error {
 	if e.passed(p.URL) {
+		return nil
+	}
+	if isWithheld(p) {
+		e.withheld++
 		return nil
 	}
 	made := p.Prepared.(*prepared)
@@ -176,6 +189,9 @@ func (e *Exporter) flush(ctx context.Context) error {
 // Finish sends the remaining records.
 func (e *Exporter) Finish(ctx context.Context, r *export.Report) error {
 	r.Merge(&e.report)
+	if e.withheld > 0 {
+		r.Notes = append(r.Notes, "left out: "+stats.Count(e.withheld, "pages whose content the crawl withholds (--usage)"))
+	}
 	if e.cfg.Preview != nil {
 		return nil
 	}

@@ -3,12 +3,15 @@ package row
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"kumo/internal/base/page"
 )
 
-// A Column is a member of a Row or of its Visit.
+// A Column is a member of a Row, of its Visit, or of the Visit's Usage.
 type Column struct {
 	Name        string // in JSON and CSV
 	NeedsRecord bool   // the column is known only after reading the record
@@ -20,7 +23,15 @@ type Column struct {
 var Columns = sync.OnceValue(func() (all []Column) {
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[Row]()) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if name != "" && name != "-" {
+		switch {
+		case name == "" || name == "-":
+		case f.Type == reflect.TypeFor[*page.Usage]():
+			for _, of := range reflect.VisibleFields(f.Type.Elem()) {
+				if sub, _, _ := strings.Cut(of.Tag.Get("json"), ","); sub != "" {
+					all = append(all, Column{name + "." + sub, false, slices.Concat(f.Index, of.Index), of.Type})
+				}
+			}
+		default:
 			all = append(all, Column{name, f.Tag.Get("in") == "record", f.Index, f.Type})
 		}
 	}
@@ -30,7 +41,7 @@ var Columns = sync.OnceValue(func() (all []Column) {
 // Value returns the column's value: a string, int64, bool, time.Time or []Variant. It returns false if it is unknown.
 func (c *Column) Value(r *Row) (any, bool) {
 	v, err := reflect.ValueOf(r).Elem().FieldByIndexErr(c.index)
-	if err != nil { // the visit is nil
+	if err != nil { // the visit or its usage is nil
 		return nil, false
 	}
 	switch v := v.Interface().(type) {

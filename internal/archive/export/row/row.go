@@ -16,6 +16,11 @@
 //	connect_ms, first_byte_ms, total_ms    the timings, as in pages.jsonl
 //	needs_script                           why the page shows nothing without script
 //	rendered                               whether a browser has run its scripts
+//	usage.train_ai, usage.search, usage.ai_input, usage.tdm
+//	                                       whether a use is allowed: "y" or "n", "" if nothing is stated
+//	usage.policy, usage.license            URLs of a policy for text and data mining and of a license
+//	withheld                               the use that was not allowed, for which the crawl has no text of the page
+//	usage.source, usage.raw                the places of these statements, and the statements as written
 //	robots                                 the page's robots directives, as written
 //
 // Pages that can be read also have these columns. Those of a rendered page are read from the document after its
@@ -92,6 +97,12 @@ func FromCapture(c *captures.Capture) Row {
 		visit.From, visit.NearDuplicate = clean(v.From), clean(v.NearDuplicate)
 		visit.ContentDigest = clean(v.ContentDigest)
 		visit.NeedsScript = clean(v.NeedsScript)
+		visit.Withheld = clean(v.Withheld)
+		if v.Usage != nil {
+			usage := *v.Usage
+			usage.Policy, usage.License, usage.Raw = clean(usage.Policy), clean(usage.License), clean(usage.Raw)
+			visit.Usage = &usage
+		}
 		r.Visit = &visit
 	}
 	return r
@@ -155,10 +166,11 @@ func (r *Reader) UTF8() []byte {
 	return parse.UTF8(body[:min(len(body), maxText)], r.Page.Charset)
 }
 
-// Text returns the main text of p, which must be the last page read; nil if it has none. It reuses a text that the
+// Text returns the main text of p, which must be the last page read; nil if it has none, or if the crawl withholds it.
+// It reuses a text that the
 // crawl extracted from the same bytes, because extraction takes ten times as long as everything else.
 func (r *Reader) Text(p *export.Page) (*page.MainText, error) {
-	if !r.HTML() {
+	if !r.HTML() || p.Visit != nil && p.Visit.Withheld != "" {
 		return nil, nil
 	}
 	if made, err := p.Text(r.Answer, r.Page.Charset); made != nil || err != nil {

@@ -73,7 +73,7 @@ func scan(in string) (all []token, err error) {
 		}
 		switch c := in[i]; {
 		case isLetter(c):
-			t.kind, t.text = word, run(in[i:], func(c byte) bool { return isLetter(c) || isDigit(c) })
+			t.kind, t.text = word, run(in[i:], func(c byte) bool { return isLetter(c) || isDigit(c) || c == '.' })
 			i += len(t.text)
 		case isDigit(c) || c == '-':
 			t.kind, t.text = number, in[i:i+1]+run(in[i+1:], isDigit)

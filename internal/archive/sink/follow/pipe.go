@@ -25,7 +25,7 @@ func NewPipe(to sink.Sink, failed func(error)) *Pipe { return &Pipe{to: to, fail
 
 // Put implements store.Store. Records have no line, because there is no pages.jsonl.
 func (p *Pipe) Put(rec *page.Record) error {
-	if rec.Response == nil || rec.Robots || rec.Helper {
+	if rec.Response == nil || rec.Robots || rec.Helper || rec.Withheld != "" {
 		return nil
 	}
 	r := recordOf(rec)
@@ -65,7 +65,8 @@ func recordOf(rec *page.Record) sink.Record {
 	r := sink.Record{URL: rec.URL, Status: rec.Response.Status, Time: rec.Time, Type: read.Type, Charset: read.Charset,
 		Lang: read.Lang, Title: read.Title, H1: read.Heading, Description: read.Description, Canonical: read.Canonical,
 		Bytes: rec.Response.PayloadLen(), Digest: digest(rec.Digest), Links: len(read.Links),
-		Truncated: string(rec.Response.Truncated), Host: item.HostOf(rec.URL), Depth: rec.Depth, NoIndex: rec.NoIndex}
+		Truncated: string(rec.Response.Truncated), Host: item.HostOf(rec.URL), Depth: rec.Depth, NoIndex: rec.NoIndex,
+		Usage: rec.Usage}
 	if addr := rec.Response.ServerIP(); addr.IsValid() {
 		r.ServerIP = addr.String()
 	}

@@ -149,13 +149,14 @@ func (r *reader) record(line []byte) (rec sink.Record, is bool, err error) {
 	visit := key(l.URL, l.Time)
 	r.used[texts], r.used[fields] = append(r.used[texts], visit), append(r.used[fields], visit)
 	if l.Status >= http.StatusInternalServerError || l.Status == http.StatusTooManyRequests ||
-		l.Status == http.StatusNotModified && l.Recrawl == string(page.Unchanged) || isRobotsTxt(l.URL) {
+		l.Status == http.StatusNotModified && l.Recrawl == string(page.Unchanged) || isRobotsTxt(l.URL) || l.Withheld != "" {
 		return rec, false, nil
 	}
 	rec = sink.Record{URL: l.URL, Status: l.Status, Time: l.Time, Type: l.Type, Charset: l.Charset, Lang: l.Lang,
 		Title: l.Title,
 		H1:    l.H1, Description: l.Description, Canonical: l.Canonical, Bytes: l.Bytes, Digest: l.Digest, Links: l.Links,
-		Truncated: l.Truncated, Host: item.HostOf(l.URL), Depth: l.Depth, NoIndex: l.NoIndex}
+		Truncated: l.Truncated, Host: item.HostOf(l.URL), Depth: l.Depth, NoIndex: l.NoIndex,
+		Usage: l.Usage}
 	if l.ServerIP.IsValid() {
 		rec.ServerIP = l.ServerIP.String()
 	}

@@ -85,9 +85,12 @@ func (l *layout) families() (all []string) {
 
 // appendRow appends a row of a CellSet. It has all cells, even empty ones, so that no cell of an older record remains.
 func (l *layout) appendRow(b []byte, r *sink.Record) []byte {
-	var fields []byte
+	var fields, usage []byte
 	if len(r.Fields) > 0 {
 		fields, _ = json.Marshal(r.Fields) // cannot fail: the values were parsed from JSON
+	}
+	if r.Usage != nil {
+		usage = r.Usage.JSON()
 	}
 	depth := ""
 	if r.Depth >= 0 {
@@ -106,6 +109,7 @@ func (l *layout) appendRow(b []byte, r *sink.Record) []byte {
 		{l.page, "digest", r.Digest}, {l.page, "links", strconv.Itoa(r.Links)}, {l.page, "truncated", r.Truncated},
 		{l.page, "host", r.Host}, {l.page, "depth", depth}, {l.page, "noindex", strconv.FormatBool(r.NoIndex)},
 		{l.page, "canonical", r.Canonical}, {l.page, "server_ip", r.ServerIP},
+		{l.page, "usage", string(usage)},
 		{l.text, "lang", r.Lang}, {l.text, "title", r.Title}, {l.text, "h1", r.H1}, {l.text, "description", r.Description},
 		{l.text, "headline", r.Headline}, {l.text, "author", r.Author}, {l.text, "published", r.Published},
 		{l.text, "kind", r.Kind}, {l.text, "text", r.Text}, {l.text, "comments", r.Comments},

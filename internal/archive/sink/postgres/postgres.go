@@ -49,6 +49,7 @@ var columns = []struct{ name, kind string }{
 	{"truncated", "text"}, {"host", "text NOT NULL"}, {"depth", "integer"}, {"noindex", "boolean NOT NULL"},
 	{"headline", "text"}, {"author", "text"}, {"published", "text"}, {"text", "text"}, {"fields", "jsonb"},
 	{"cut", "boolean NOT NULL"}, {"server_ip", "text"}, {"kind", "text"}, {"comments", "text"},
+	{"usage", "jsonb"},
 }
 
 // firstAdded is the first of the columns that older tables lack.
@@ -203,17 +204,20 @@ func values(r *sink.Record) []any {
 		}
 		return v
 	}
-	var depth, fields any
+	var depth, fields, usage any
 	if r.Depth >= 0 {
 		depth = int32(r.Depth)
 	}
 	if len(r.Fields) > 0 {
 		fields, _ = json.Marshal(r.Fields) // cannot fail: the values were parsed from JSON
 	}
+	if r.Usage != nil {
+		usage = r.Usage.JSON()
+	}
 	return []any{r.ID(), r.URL, int32(r.Status), r.Time, text(r.Type), text(r.Charset), text(r.Lang), text(r.Title),
 		text(r.H1), text(r.Description), text(r.Canonical), r.Bytes, text(r.Digest), int32(r.Links), text(r.Truncated),
 		r.Host, depth, r.NoIndex, text(r.Headline), text(r.Author), text(r.Published), text(r.Text), fields, r.Cut,
-		text(r.ServerIP), text(r.Kind), text(r.Comments)}
+		text(r.ServerIP), text(r.Kind), text(r.Comments), usage}
 }
 
 // Flush implements sink.Sink: rows are visible at once.

@@ -55,6 +55,9 @@ func TestPages(t *testing.T) {
 		{"links cut", func(r *page.Record) { r.Page.LinksCut = page.ByMemory }, plain + `,"links_cut":"memory"}` + "\n"},
 		{"needs script", func(r *page.Record) { r.Page.NeedsScript = page.ScriptRoot },
 			plain + `,"needs_script":"root"}` + "\n"},
+		{"usage", func(r *page.Record) {
+			r.Usage = &page.Usage{Uses: page.Uses{TrainAI: "n"}, Source: "header", Raw: `Content-Usage: train-ai=n, x="<"`}
+		}, plain + `,"usage":{"train_ai":"n","source":"header","raw":"Content-Usage: train-ai=n, x=\"\u003c\""}}` + "\n"},
 		{"revisit", func(r *page.Record) { r.Revisit = &page.Ref{URL: "https://example.org/"} },
 			plain + `,"revisit":"https://example.org/"}` + "\n"},
 		{"asks of robots", func(r *page.Record) {

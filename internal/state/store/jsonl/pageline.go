@@ -70,6 +70,10 @@ type Visit struct {
 	NeedsScript string `json:"needs_script,omitempty"`
 	// a browser has run the page's scripts; pages.jsonl describes the page after them
 	Rendered bool `json:"rendered,omitempty"`
+	// what was stated about the use of the page when it was fetched; nil if nothing was
+	Usage *page.Usage `json:"usage,omitempty"`
+	// the use that the site does not allow, for which the crawl made no text, fields, index or sink record
+	Withheld string `json:"withheld,omitempty"`
 }
 
 // A Screenshot is a picture of a rendered page, or its print, in the WARC record urn:KIND:URL.
@@ -103,7 +107,7 @@ func (p *PageLine) set(rec *page.Record) {
 		Recrawl: string(rec.Recrawl), Robots: read.Robots.String(), sum: &rec.Digest, content: rec.Content,
 		Visit: Visit{From: rec.From, NearDuplicate: rec.NearDuplicate, ConnectMS: res.ConnectTime().Milliseconds(),
 			FirstByteMS: res.FirstByte.Milliseconds(), TotalMS: res.Total.Milliseconds(), ServerIP: res.ServerIP(),
-			NeedsScript: string(read.NeedsScript)}}
+			NeedsScript: string(read.NeedsScript), Usage: rec.Usage, Withheld: rec.Withheld}}
 	if read.Sniffed != read.Type {
 		p.Sniffed = read.Sniffed
 	}
@@ -183,6 +187,11 @@ func (p *PageLine) Append(b []byte) []byte {
 	l.optional("robots", p.Robots)
 	l.flag("noindex", p.NoIndex)
 	l.flag("noarchive", p.NoArchive)
+	if p.Usage != nil {
+		l.key("usage")
+		l.b = append(l.b, p.Usage.JSON()...)
+	}
+	l.optional("withheld", p.Withheld)
 	l.addr("server_ip", p.ServerIP)
 	return l.end()
 }

@@ -286,7 +286,11 @@ func appendDescription(b []byte, rec *page.Record) []byte {
 		b = append(appendToken(b, v.URL), "\r\n"...)
 	}
 	b = appendField(b, "nearDuplicateOf", rec.NearDuplicate)
-	return appendField(b, "robots", rec.Page.Robots.Meta)
+	b = appendField(b, "robots", rec.Page.Robots.Meta)
+	if rec.Usage != nil {
+		b = appendField(b, "usage", string(rec.Usage.JSON()))
+	}
+	return appendField(b, "withheld", rec.Withheld)
 }
 
 // appendDocument appends the metadata of a document as JSON, as in pages.jsonl.

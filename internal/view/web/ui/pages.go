@@ -294,6 +294,7 @@ func (h *crawlPages) overviewPage(c *crawl, r *http.Request) (*filled, error) {
 			All                             bool
 			Done                            string
 			ByStatus, ByType, ByError, Left []count
+			ByUsage                         []count
 			Delays, Schedule                string
 			Runs, Paused                    bool
 		}{
@@ -307,6 +308,7 @@ func (h *crawlPages) overviewPage(c *crawl, r *http.Request) (*filled, error) {
 			counts(o.Types, nil, func(k string) string { return pages + "type=" + url.QueryEscape(k) }),
 			counts(o.Errors, func(string) string { return "bad" }, nil),
 			counts(o.Skipped, nil, func(k string) string { return excluded + url.QueryEscape(k) }),
+			counts(o.Usage, nil, nil),
 			c.waitsFor(r, o),
 			h.scheduleText(c, o.State),
 			o.runs(),
