@@ -10,6 +10,7 @@ import (
 
 	"kumo/internal/app/job"
 	"kumo/internal/base/weburl"
+	"kumo/internal/content/document/reader"
 	"kumo/internal/content/robots"
 	"kumo/internal/engine/check"
 )
@@ -36,8 +37,8 @@ const checkExample = `  kumo check robots https://example.com/private/
 
 func checkCommand() *cobra.Command {
 	cmd := withVerbs("check", "Show the result of one of kumo's parsers for an input", checkLong, checkRobots(),
-		checkURL(), checkCanon(), checkLinks(), checkSitemap(), checkCharset(), checkLang(), checkText(), checkFields(),
-		checkFilter(), checkRender(), checkRefresh(), checkSrcset(), checkMIME())
+		checkURL(), checkCanon(), checkLinks(), checkSitemap(), checkCharset(), checkLang(), checkText(),
+		checkDocument(), checkFields(), checkFilter(), checkRender(), checkRefresh(), checkSrcset(), checkMIME())
 	cmd.Example = checkExample
 	return cmd
 }
@@ -130,6 +131,14 @@ func checkText() *cobra.Command {
 	cmd := src.bindRender(v.command())
 	contentType(cmd, &v.in.ContentType)
 	return cmd
+}
+
+func checkDocument() *cobra.Command {
+	v := &verb[check.DocumentIn, check.DocumentOut]{use: "document FILE|URL", about: documentLong,
+		examples: documentExample, read: check.Document(reader.New(reader.Config{}))}
+	src := new(source)
+	v.args = src.document
+	return src.bind(v.command())
 }
 
 func checkRefresh() *cobra.Command {

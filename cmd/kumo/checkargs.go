@@ -70,6 +70,19 @@ func (s *source) page(ctx context.Context, args []string, in *check.PageIn) erro
 	return nil
 }
 
+func (s *source) document(ctx context.Context, args []string, in *check.DocumentIn) error {
+	name, err := only(args)
+	if err != nil {
+		return err
+	}
+	doc, err := s.open(ctx, name, maxRedirects)
+	if err != nil {
+		return err
+	}
+	in.Body = doc.body
+	return nil
+}
+
 func (s *source) links(ctx context.Context, args []string, in *check.LinksIn) error {
 	return s.page(ctx, args, &in.PageIn)
 }

@@ -42,6 +42,13 @@ language are those declared by the page. The kind of page is article, forum, pro
 documentation, service or other. Comments of readers and reviews of customers are a field of their
 own; the posts of a forum are its text.`
 
+const documentLong = `What are the text, links and metadata of a document?
+
+Office documents (docx, pptx, xlsx, odt, odp, ods) and e-books (epub) have text and links; images
+(jpeg, png, webp, gif, tiff, heif, avif) have metadata. The format is detected by the content, not by
+the name. Links are as written in the document. "problem" says why text is missing: encrypted, broken,
+too-large or another one, with the cause. A file of another format is an error.`
+
 const robotsLong = `May a URL be fetched, by its host's robots.txt or by the one in a file?
 
 The exit code is 0 for yes and for no. If robots.txt is unavailable because of a server error (a
@@ -67,6 +74,9 @@ const (
 	textExample = `  kumo check text https://example.com/article
   kumo check text page.html https://example.com/2024/05/17/    # the URL may name the day
   kumo check text --json page.html | jq -r .text`
+	documentExample = `  kumo check document report.docx
+  kumo check document https://example.com/slides.pptx
+  kumo check document --json book.epub | jq -r '.links[].url'`
 	refreshExample = `  kumo check refresh '5; url=/next'
   kumo check refresh -- '-5; url=/next'    # a value that begins with -`
 	srcsetExample = `  kumo check srcset 'a.png 1x, b.png 2x'`

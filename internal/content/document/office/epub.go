@@ -50,16 +50,18 @@ func (r *reader) epub() error {
 	if err := r.xml(b.opf, b.packageDocument); err != nil {
 		return err
 	}
-	for i, id := range b.spine {
+	done := map[string]bool{} // some books name a chapter for each of its sections
+	for _, id := range b.spine {
 		item, known := b.items[id]
-		if !known || item.mediaType != "" && !strings.Contains(item.mediaType, "html") &&
+		if !known || done[item.part] || item.mediaType != "" && !strings.Contains(item.mediaType, "html") &&
 			!strings.Contains(item.mediaType, "dtbook") {
 			continue
 		}
-		if i >= r.lim.Pages {
+		if r.page >= r.lim.Pages {
 			return document.Errorf(document.TooLarge, "the book has more than %d chapters", r.lim.Pages)
 		}
-		r.page = i + 1
+		done[item.part] = true
+		r.page++
 		r.doc.Pages = r.page
 		if encrypted[item.part] {
 			r.problem(document.Errorf(document.Encrypted, "the book has digital rights management"))
@@ -112,7 +114,7 @@ func (b *epub) packageDocument(x *xmlReader, _ *xml.StartElement) error {
 			}, nil)
 		case "spine":
 			return x.each(func(e *xml.StartElement) error {
-				if len(b.spine) <= b.lim.Pages {
+				if len(b.spine) < maxItems {
 					b.spine = append(b.spine, attr(e, "idref"))
 				}
 				return nil

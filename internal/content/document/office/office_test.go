@@ -329,7 +329,8 @@ func book(t testing.TB, chapter string, more ...entry) []byte {
 >2020-05-06T00:00:00Z</meta></metadata>
 <manifest><item id="b" href="two.xhtml" media-type="application/xhtml+xml"/><item id="a"
 href="ch%201.xhtml" media-type="application/xhtml+xml"/>
-<item id="i" href="i.png" media-type="image/png"/></manifest><spine><itemref idref="a"/><itemref
+<item id="c" href="ch%201.xhtml#part" media-type="application/xhtml+xml"/><item id="i" href="i.png"
+media-type="image/png"/></manifest><spine><itemref idref="a"/><itemref
 idref="b"/></spine></package>`},
 		{"OEBPS/ch 1.xhtml", chapter}, {"OEBPS/two.xhtml", "<html><body>Loose text<p>two</body></html>"}}, more...)...)
 }
