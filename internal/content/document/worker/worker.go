@@ -29,6 +29,8 @@ type Config struct {
 	CacheDir string   // of compiled code
 	// Deadline is the time for a document; 0 is 30 s. What was read by then is returned.
 	Deadline time.Duration
+	// Grace is the time after the deadline after which a child is killed that has not stopped by itself; 0 is 5 s.
+	Grace time.Duration
 	// Memory is the limit for the contents of a document, in bytes; 0 is 512 MiB. A child may need twice as much and
 	// 256 MiB more, as memory is copied when it grows.
 	Memory int64
@@ -40,7 +42,6 @@ type Config struct {
 
 const (
 	startDeadline = 3 * time.Minute  // compiling takes some seconds of CPU time, which a busy computer may not have
-	killAfter     = 5 * time.Second  // a child stops by itself at the deadline, and is killed so much later
 	retryStart    = 30 * time.Second // after a failed start
 )
 
@@ -49,7 +50,6 @@ type Worker struct {
 	config Config
 	idle   chan *child // as many as there may be; nil: not started
 	closed chan struct{}
-	grace  time.Duration // killAfter, less in tests
 	once   sync.Once
 
 	mu       sync.Mutex
@@ -62,11 +62,11 @@ type Worker struct {
 func New(c Config) *Worker {
 	c.Children = cmp.Or(c.Children, 1)
 	c.Deadline = cmp.Or(c.Deadline, 30*time.Second)
+	c.Grace = cmp.Or(c.Grace, 5*time.Second)
 	c.Memory = cmp.Or(c.Memory, 512<<20)
 	c.Recycle = cmp.Or(c.Recycle, 500)
 	c.MaxFile = cmp.Or(c.MaxFile, 256<<20)
-	w := &Worker{config: c, idle: make(chan *child, c.Children), closed: make(chan struct{}),
-		grace: killAfter}
+	w := &Worker{config: c, idle: make(chan *child, c.Children), closed: make(chan struct{})}
 	for range c.Children {
 		w.idle <- nil
 	}
@@ -181,7 +181,7 @@ func (w *Worker) start(ctx context.Context) (*child, error) {
 func (w *Worker) exchange(ctx context.Context, c *child, f document.File, lim document.Limits) (*document.Document, error) {
 	c.count++
 	var a reply
-	err := w.guard(ctx, c, w.config.Deadline+w.grace, func() error {
+	err := w.guard(ctx, c, w.config.Deadline+w.config.Grace, func() error {
 		if err := writeFrame(c.in, request{Size: f.Size(), Limits: lim, Deadline: w.config.Deadline}); err != nil {
 			return err
 		}

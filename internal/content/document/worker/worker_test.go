@@ -130,7 +130,7 @@ func TestDeadline(t *testing.T) {
 	if n := w.Started(); n != 1 {
 		t.Errorf("%d children were started, want 1: it stops by itself", n)
 	}
-	w.grace = 200 * time.Millisecond
+	w.config.Grace = 200 * time.Millisecond
 	expect(t, w, "hang", "did not answer", document.Timeout)
 	expect(t, w, "good", "good", "")
 }
