@@ -10,7 +10,6 @@ import (
 
 	"kumo/internal/app/job"
 	"kumo/internal/base/weburl"
-	"kumo/internal/content/document/reader"
 	"kumo/internal/content/robots"
 	"kumo/internal/engine/check"
 )
@@ -135,7 +134,7 @@ func checkText() *cobra.Command {
 
 func checkDocument() *cobra.Command {
 	v := &verb[check.DocumentIn, check.DocumentOut]{use: "document FILE|URL", about: documentLong,
-		examples: documentExample, read: check.Document(reader.New(reader.Config{}))}
+		examples: documentExample, read: check.Document(sharedDocuments())}
 	src := new(source)
 	v.args = src.document
 	return src.bind(v.command())

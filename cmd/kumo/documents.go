@@ -1,7 +1,12 @@
 package main
 
 import (
+	"context"
+	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -10,28 +15,66 @@ import (
 
 	"kumo/internal/app/setting"
 	"kumo/internal/content/document"
+	"kumo/internal/content/document/pdf"
 	"kumo/internal/content/document/reader"
 	"kumo/internal/content/document/tika"
+	"kumo/internal/content/document/worker"
 	"kumo/internal/engine/crawl"
 )
 
-// documentReader reads documents of all formats.
+// A documentReader reads documents of all formats.
 type documentReader struct {
 	*reader.Reader
-	close func() error
+	pdfs *pdfReader
 }
 
-// Close ends the process that reads PDFs.
-func (r *documentReader) Close() error {
-	if r.close == nil {
-		return nil
-	}
-	return r.close()
-}
+// Close ends the processes that read PDFs. A later Read starts them again.
+func (r *documentReader) Close() error { return r.pdfs.Close() }
 
 // newDocumentReader returns a reader. A process for PDFs starts with the first one. Some formats are read by others.
 func newDocumentReader(others map[document.Format]document.Reader) *documentReader {
-	return &documentReader{Reader: reader.New(reader.Config{Others: others})}
+	pdfs := new(pdfReader)
+	return &documentReader{reader.New(reader.Config{PDF: pdfs, Others: others}), pdfs}
+}
+
+// A pdfReader reads PDFs in processes of its own.
+type pdfReader struct {
+	mu     sync.Mutex
+	worker *worker.Worker // nil: none is open
+}
+
+// Read implements [document.Reader].
+func (r *pdfReader) Read(ctx context.Context, f document.File, lim document.Limits) (*document.Document, error) {
+	w, err := r.open()
+	if err != nil {
+		return nil, document.Errorf(document.Crashed, "%w", err)
+	}
+	return w.Read(ctx, f, lim)
+}
+
+func (r *pdfReader) open() (*worker.Worker, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.worker == nil {
+		binary, err := os.Executable()
+		if err != nil {
+			return nil, err
+		}
+		r.worker = newDocumentWorker(binary, max(1, runtime.GOMAXPROCS(0)/2))
+	}
+	return r.worker, nil
+}
+
+// Close ends the processes.
+func (r *pdfReader) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	w := r.worker
+	r.worker = nil
+	if w == nil {
+		return nil
+	}
+	return w.Close()
 }
 
 // extractors returns the readers of --extract.
@@ -88,4 +131,30 @@ func documentsOf(o *options) (crawl.DocumentReader, error) {
 		return nil, err
 	}
 	return newDocumentReader(others), nil
+}
+
+// documentsArgument is the only argument of kumo as the process that reads PDF files. It is no command: help, manual
+// and completion do not list it.
+const documentsArgument = "__documents"
+
+// newDocumentWorker returns a reader of PDF files in child processes of this binary. The first one starts at the first
+// file. PDFium's compiled code is stored in the user's cache; without a cache each child compiles it.
+func newDocumentWorker(binary string, children int) *worker.Worker {
+	c := worker.Config{Command: []string{binary, documentsArgument}, Children: children}
+	if cache, err := os.UserCacheDir(); err == nil {
+		c.CacheDir = filepath.Join(cache, "kumo", "pdfium")
+	}
+	return worker.New(c)
+}
+
+// serveDocuments is the child process. It returns the exit code.
+func serveDocuments() int {
+	err := worker.Serve(os.Stdin, os.Stdout, func(h worker.Hello) worker.Reader {
+		return pdf.New(pdf.Config{CacheDir: h.CacheDir, Memory: h.Memory})
+	})
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "kumo: %v; %s is for kumo's own use\n", err, documentsArgument)
+		return exitFailed
+	}
+	return exitDone
 }

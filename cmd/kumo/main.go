@@ -60,7 +60,12 @@ Each flag can also be set in the environment: --max-rate as KUMO_MAX_RATE, a rep
 value per line. The command line overrides the environment, which overrides a --config file and the
 crawl's saved settings.`
 
-func main() { os.Exit(run(os.Args[1:])) }
+func main() {
+	if len(os.Args) == 2 && os.Args[1] == documentsArgument {
+		os.Exit(serveDocuments())
+	}
+	os.Exit(run(os.Args[1:]))
+}
 
 func run(args []string) int {
 	ctx, stop := interruptible()

@@ -32,9 +32,9 @@ func (s *session) pages() int {
 			return i
 		}
 		err := s.page(i, forms)
-		if s.fatal(err) && s.ctx.Err() == nil {
+		if s.fatal(err) {
 			s.problem(document.Broken, "page %d of %d: PDFium stopped: %s", i+1, s.doc.Pages, shorten(err))
-		} else if err != nil && s.ctx.Err() == nil {
+		} else if err != nil {
 			s.problem(document.Broken, "page %d of %d cannot be read: %s", i+1, s.doc.Pages, shorten(err))
 		}
 	}

@@ -46,8 +46,9 @@ func (r *Reader) start() (pdfium.Pool, error) {
 	if r.pool != nil {
 		return r.pool, nil
 	}
-	c := wazero.NewRuntimeConfigCompiler().WithCloseOnContextDone(true).WithMemoryLimitPages(r.config.memoryPages()).
-		WithCoreFeatures(api.CoreFeaturesV2 | experimental.CoreFeaturesExceptionHandling)
+	// without WithCloseOnContextDone, which checks the context at each jump back and doubles the time
+	c := wazero.NewRuntimeConfigCompiler().WithMemoryLimitPages(r.config.memoryPages()).WithCoreFeatures(
+		api.CoreFeaturesV2 | experimental.CoreFeaturesExceptionHandling)
 	if r.config.CacheDir != "" {
 		cache, err := wazero.NewCompilationCacheWithDir(r.config.CacheDir)
 		if err != nil {
@@ -81,8 +82,8 @@ func (r *Reader) Close() error {
 	return err
 }
 
-// Read reads a PDF file. It stops when the context is done, and then returns what it has read so far, with the problem
-// [document.Timeout]. An error is a *[document.Error] unless PDFium itself did not start.
+// Read reads a PDF file. When the context is done it stops after the current page, and returns what it has read so far
+// with the problem [document.Timeout]. Only the end of the process stops PDFium in the middle of a page. An error is a *[document.Error] unless PDFium itself did not start.
 func (r *Reader) Read(ctx context.Context, f document.File, lim document.Limits) (*document.Document, error) {
 	pool, err := r.start()
 	if err != nil {
@@ -96,23 +97,11 @@ func (r *Reader) Read(ctx context.Context, f document.File, lim document.Limits)
 		return nil, fmt.Errorf("start an instance of PDFium: %w", err)
 	}
 	s := &session{p: p, ctx: ctx, file: f, lim: lim, doc: &document.Document{Format: document.PDF}}
-	done := make(chan struct{})
-	killed := make(chan struct{})
-	go func() {
-		defer close(killed)
-		select {
-		case <-ctx.Done():
-			_ = p.Kill() // it cancels the call that is running
-		case <-done:
-		}
-	}()
 	err = s.read()
-	close(done)
-	<-killed
-	if ctx.Err() == nil && s.broken == nil {
+	if s.broken != nil {
+		_ = p.Kill() // closing its documents would call the instance, which has trapped
+	} else {
 		_ = p.Close() // the instance is thrown away, whatever Close reports
-	} else if ctx.Err() == nil {
-		_ = p.Kill()
 	}
 	if err != nil {
 		return nil, err
@@ -153,8 +142,6 @@ func (s *session) read() error {
 	switch {
 	case err == nil:
 		s.ref = opened.Document
-	case s.ctx.Err() != nil:
-		return document.Errorf(document.Timeout, "PDFium did not open the file in time")
 	case errors.Is(err, pdfiumerrors.ErrPassword):
 		return document.Errorf(document.Encrypted, "the file needs a password")
 	case errors.Is(err, pdfiumerrors.ErrSecurity):
@@ -173,7 +160,7 @@ func (s *session) read() error {
 	last := s.pages()
 	s.blocks()
 	switch {
-	case s.ctx.Err() != nil:
+	case last < s.doc.Pages && s.ctx.Err() != nil:
 		s.problem(document.Timeout, "the time was up at page %d of %d", last, s.doc.Pages)
 	case cut:
 		s.problem(document.Cut, "the end of the file is missing")
@@ -187,9 +174,6 @@ func (s *session) read() error {
 
 // stopped is the error of a call without which nothing can be read.
 func (s *session) stopped(what string, err error) error {
-	if s.ctx.Err() != nil {
-		return document.Errorf(document.Timeout, "%s: the time was up", what)
-	}
 	return document.Errorf(document.Broken, "%s: %s", what, shorten(err))
 }
 
@@ -197,9 +181,6 @@ func (s *session) stopped(what string, err error) error {
 func (s *session) fatal(err error) bool {
 	if err == nil {
 		return false
-	}
-	if s.ctx.Err() != nil {
-		return true
 	}
 	text := err.Error()
 	for _, sign := range []string{"wasm error", "panic occurred", "module closed", "exit_code", "instance is closed"} {
