@@ -295,6 +295,7 @@ type Record struct {
 	Shown *Response
 
 	Robots bool   // a robots.txt, fetched for its rules
+	Robots bool   // a robots.txt or tdmrep.json, fetched for its rules
 	Helper bool   // a resource that a rendered page requested; it is no page of the crawl
 	Digest Digest // SHA-1 of Response.Payload
 	// hash of the body without content coding; 0 if it has no such coding, now or before, or is incomplete

@@ -134,7 +134,7 @@ func (c *Counter) Visited(v Visit) {
 	c.countHost(&v)
 }
 
-// RobotsFetched counts a robots.txt and its size in bytes.
+// RobotsFetched counts a robots.txt or tdmrep.json and its size in bytes.
 func (c *Counter) RobotsFetched(bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

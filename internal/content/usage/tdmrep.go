@@ -49,8 +49,22 @@ func ParseTDMRep(body []byte) (*TDMRep, error) {
 	return t, nil
 }
 
-// Match returns the first rule that matches a path and query in escaped form; nil if none does.
+// Size returns the approximate memory of the rules, in bytes.
+func (t *TDMRep) Size() (n int) {
+	if t == nil {
+		return 0
+	}
+	for i := range t.rules {
+		n += 64 + len(t.rules[i].Location) + len(t.rules[i].Reservation) + len(t.rules[i].Policy)
+	}
+	return n
+}
+
+// Match returns the first rule that matches a path and query in escaped form; nil if none does, or t is nil.
 func (t *TDMRep) Match(pathAndQuery string) *TDMRule {
+	if t == nil {
+		return nil
+	}
 	for i := range t.rules {
 		if r := &t.rules[i]; robots.MatchesPath(r.Location, pathAndQuery) {
 			return r

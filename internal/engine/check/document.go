@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"kumo/internal/content/document"
-	"kumo/internal/content/document/reader"
 )
 
 // documentTimeout is how long reading a document may take.
@@ -46,7 +45,7 @@ type DocumentLink struct {
 
 // Document returns a function that reads a document. A document that cannot be read is a result with the problem; a
 // file without a reader for its format is an error.
-func Document(r *reader.Reader) func(DocumentIn) (DocumentOut, error) {
+func Document(r document.Reader) func(DocumentIn) (DocumentOut, error) {
 	return func(in DocumentIn) (DocumentOut, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), documentTimeout)
 		defer cancel()

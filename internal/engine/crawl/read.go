@@ -14,6 +14,7 @@ import (
 	"kumo/internal/content/fetch"
 	"kumo/internal/content/parse"
 	"kumo/internal/content/robots"
+	"kumo/internal/content/usage"
 	"kumo/internal/state/frontier"
 )
 
@@ -34,6 +35,7 @@ type pageReader struct {
 	vetoed string // why a hook has vetoed the page; "" if none has
 	// statements of robots.txt about the use of the page
 	stated []robots.Statement
+	tdm    *usage.TDMRule // the rule of the origin's tdmrep.json; nil if there is none, or the crawl does not read it
 
 	text    func(*page.Response, *page.Page) (*page.MainText, error)
 	fields  func(*page.Response, *page.Page) ([]page.Fields, error)

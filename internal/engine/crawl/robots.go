@@ -26,6 +26,7 @@ type robotsGate struct {
 	origins *origins
 	names   *names
 	ledger  *ledger.Ledger
+	tdm     *tdmFiles
 }
 
 // await ends a visit whose origin's rules are unknown.

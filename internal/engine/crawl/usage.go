@@ -38,7 +38,7 @@ func (w *worker) forbiddenUsage(v *frontier.Visit) string {
 
 // markUsage records what was stated about the use of a page, and whether the crawl withholds its content.
 func (p *pageReader) markUsage(rec *page.Record) {
-	if rec.Usage = usage.Of(p.stated, nil, rec.Response, rec.Page); rec.Usage != nil {
+	if rec.Usage = usage.Of(p.stated, p.tdm, rec.Response, rec.Page); rec.Usage != nil {
 		rec.Withheld = p.cfg.usageOf(p.trap.url.Host()).Forbidden(&rec.Usage.Uses)
 	}
 }

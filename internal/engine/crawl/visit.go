@@ -39,7 +39,7 @@ type worker struct {
 func (w *worker) visit(ctx context.Context, v *frontier.Visit) error {
 	w.batch.reset()
 	w.revisit.before, w.reader.vetoed, w.granted, w.trap.linked = earlierVisit{}, "", false, false
-	w.reader.stated = nil
+	w.reader.stated, w.reader.tdm = nil, nil
 	defer w.answer.release()
 	defer w.trap.endTrial(traps.Inconclusive) // unless endTrial was called before
 	if w.visits.claims != nil {
@@ -83,6 +83,9 @@ func (w *worker) visit(ctx context.Context, v *frontier.Visit) error {
 	}
 	ok, err := w.allowed(v, u)
 	if err != nil || !ok {
+		return err
+	}
+	if ok, err = w.readTDMRep(ctx, v, u); err != nil || !ok {
 		return err
 	}
 	if ok, err = w.logIn(ctx, v, u); err != nil || !ok || !w.awaitTurn(ctx, v, u) {

@@ -33,6 +33,8 @@ func visits(n int) iter.Seq[*page.Record] {
 			rec.Page.Heading, rec.Page.Description, rec.Page.Canonical = "One: \"two\"", "three", rec.URL
 			rec.Page.Variants = []page.Variant{{Lang: "de", URL: "https://example.org/de"}, {Lang: "en", URL: rec.URL}}
 			rec.Response.Connect, rec.Response.FirstByte = 7e6, 30e6
+			rec.Usage, rec.Withheld = &page.Usage{Uses: page.Uses{TrainAI: "n"}, License: "/l", Source: "robots.txt:1",
+				Raw: "Content-Usage: train-ai=n; \"<\""}, "train-ai"
 			if !yield(rec) {
 				return
 			}

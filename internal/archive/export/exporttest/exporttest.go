@@ -35,6 +35,8 @@ type Visit struct {
 	Truncated page.Truncation
 	Text      string // main text of the body in text.jsonl, as of a UTF-8 body; "" if it has none
 	Rendered  string // document after the page's scripts; "" if it was not rendered
+	Usage     *page.Usage
+	Withheld  string
 }
 
 // Crawl creates the folder of a crawl with visits, one per second.
@@ -96,6 +98,7 @@ func record(n int, v Visit) *page.Record {
 	if v.Rendered != "" {
 		rec.Rendering = &page.Rendering{HTML: []byte(v.Rendered), Requests: 1, Complete: true, Took: time.Second}
 	}
+	rec.Usage, rec.Withheld = v.Usage, v.Withheld
 	rec.Digest = sha1.Sum(res.Payload)
 	return rec
 }

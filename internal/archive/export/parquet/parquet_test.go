@@ -38,6 +38,8 @@ func TestTables(t *testing.T) {
 		exporttest.Visit{URL: "http://a.test/", Body: `<title>T</title><h1>H</h1><a href=x rel=nofollow>to x</a><img src=i.png>
 			<p>A sentence of the main text, which is long enough to be taken for one, stands here. And a second one, too.`},
 		exporttest.Visit{URL: "http://a.test/moved", Status: 301, Header: "Location: x\r\n"},
+		exporttest.Visit{URL: "http://a.test/reserved", Body: "<p>" + prose, Withheld: "tdm",
+			Usage: &page.Usage{Uses: page.Uses{TDM: "n"}, Source: "header", Raw: "tdm-reservation: 1"}},
 		exporttest.Visit{URL: "http://a.test/\xff", Status: 404, Body: "<title>none"})
 	_, err := export.Run(t.Context(), export.Config{Crawl: c.Dir, Dir: dir}, func(to *target.Folder) (export.Exporter,
 		error) {
@@ -48,8 +50,12 @@ func TestTables(t *testing.T) {
 	}
 	files := exporttest.Tree(t, dir)
 	pages := rows[parquet.Page](t, files["pages.parquet"])
-	if len(pages) != 3 {
+	if len(pages) != 4 {
 		t.Fatalf("%+v", pages)
+	}
+	stated := parquet.Usage{TDM: "n", Source: "header", Raw: "tdm-reservation: 1"}
+	if p := pages[2]; p.Usage == nil || *p.Usage != stated || p.Withheld != "tdm" || pages[0].Usage != nil {
+		t.Errorf("usage %+v, withheld %q; of a page without: %+v", p.Usage, p.Withheld, pages[0].Usage)
 	}
 	home := pages[0]
 	if home.URL != "http://a.test/" || home.Host != "a.test" || home.Title != "T" || home.H1 != "H" || home.Links != 2 ||

@@ -47,6 +47,7 @@ import (
 	"kumo/internal/base/weburl"
 	"kumo/internal/content/maintext"
 	"kumo/internal/content/parse"
+	"kumo/internal/content/usage"
 )
 
 // A Row has the columns of a URL.
@@ -216,11 +217,11 @@ func resolve(url, ref string) string {
 	return to.String()
 }
 
-// IsRobotsTxt reports whether a URL is a host's robots.txt, which is not exported as a page.
+// IsRobotsTxt reports whether a URL is a host's robots.txt or tdmrep.json, which are not exported as pages.
 func IsRobotsTxt(url string) bool {
-	if !strings.HasSuffix(url, "/robots.txt") {
+	if !strings.HasSuffix(url, "/robots.txt") && !strings.HasSuffix(url, usage.TDMRepPath) {
 		return false
 	}
 	u, err := weburl.Parse(url)
-	return err == nil && u.Path() == "/robots.txt"
+	return err == nil && (u.Path() == "/robots.txt" || u.Path() == usage.TDMRepPath)
 }
