@@ -294,7 +294,6 @@ type Record struct {
 	// the HTML form of a document, from which Page, Text and Fields were read; nil for other pages
 	Shown *Response
 
-	Robots bool   // a robots.txt, fetched for its rules
 	Robots bool   // a robots.txt or tdmrep.json, fetched for its rules
 	Helper bool   // a resource that a rendered page requested; it is no page of the crawl
 	Digest Digest // SHA-1 of Response.Payload
