@@ -118,16 +118,14 @@ func (d documentsFlag) reader() document.Reader {
 	return sharedDocuments()
 }
 
-// documentsOf returns the reader of a crawl's documents, and sets what is read of them; nil: nothing is.
+// documentsOf returns the reader of a crawl's documents; nil: they are not read.
 func documentsOf(o *options) (crawl.DocumentReader, error) {
-	mode := &o.Job.Crawl.Documents
-	if *mode == document.Auto {
-		if *mode = document.Off; o.Text {
-			*mode = document.Text
-		}
+	mode := o.Job.Crawl.Documents // stays automatic: a later run may write texts
+	if mode == document.Auto && !o.Text {
+		mode = document.Off
 	}
 	others, err := extractors(o.Extract)
-	if *mode == document.Off || o.noFetch || o.othersFetch || err != nil {
+	if mode == document.Off || o.noFetch || o.othersFetch || err != nil {
 		return nil, err
 	}
 	return newDocumentReader(others), nil

@@ -76,7 +76,7 @@ type Config struct {
 	RenderWait        render.Wait       // what a rendered page waits for
 	Shots             []page.ShotKind   // pictures to take of rendered pages
 	PrintPDF          bool              // also print them
-	Documents         document.Mode     // what is read of documents; needs Parts.Documents unless Off
+	Documents         document.Mode     // what is read of documents by Parts.Documents
 	PerHost           int               // requests to a host at once for the resources of rendered pages; default 1
 
 	Rate   float64       // requests per second to all hosts together; 0: unlimited
