@@ -67,6 +67,27 @@ func isHyphenMark(r rune) bool { return r == 0xFFFE || r == 2 }
 
 func isBreak(r rune) bool { return r == '\n' || r == '\r' || isHyphenMark(r) }
 
+const softHyphen = 0xAD
+
+// combining has the combining characters of accents.
+var combining = map[rune]rune{'`': 0x300, '´': 0x301, 'ˆ': 0x302, '˜': 0x303, '¯': 0x304, '˘': 0x306, '˙': 0x307,
+	'¨': 0x308, '˚': 0x30A, '˝': 0x30B, 'ˇ': 0x30C, '^': 0x302, '~': 0x303}
+
+// compose returns a letter with an accent; 0 if there is none.
+func compose(letter, accent rune) rune {
+	if letter == 'ı' {
+		letter = 'i'
+	}
+	if !unicode.IsLetter(letter) {
+		return 0
+	}
+	c := []rune(norm.NFC.String(string([]rune{letter, combining[accent]})))
+	if len(c) != 1 {
+		return 0
+	}
+	return c[0]
+}
+
 // trim returns the bounds of chars[from:to] without white space around.
 func trim(chars []rune, from, to int) (int, int) {
 	for from < to && (unicode.IsSpace(chars[from]) || chars[from] == 0) {
@@ -88,7 +109,8 @@ func clean(chars []rune) string {
 			space = true
 			continue
 		}
-		if unicode.IsControl(r) || r == utf8.RuneError || r == 0xFFFE || r == 0xFFFF || r == 0xFEFF || r == 0xAD ||
+		if unicode.IsControl(r) || r == utf8.RuneError || r == 0xFFFE || r == 0xFFFF || r == 0xFEFF ||
+			r == softHyphen ||
 			r >= 0xE000 && r <= 0xF8FF {
 			continue // private use: glyphs without a character, such as bullets of symbol fonts
 		}

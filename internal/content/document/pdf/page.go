@@ -86,6 +86,11 @@ func (s *session) text(number int, page references.FPDF_TEXTPAGE) error {
 		chars = chars[:len(chars)-1]
 	}
 	same := len(chars) == count.Count // then indices in the text are those of the page's characters
+	if same {
+		if err := s.accents(page, chars); err != nil {
+			return err
+		}
+	}
 	begin := 0
 	for i := 0; i <= len(chars); i++ {
 		if i < len(chars) && !isBreak(chars[i]) {
@@ -109,6 +114,36 @@ func (s *session) text(number int, page references.FPDF_TEXTPAGE) error {
 	}
 	if n < count.Count {
 		s.problem(document.TooLarge, "the text of page %d of %d was read in part", number, s.doc.Pages)
+	}
+	return nil
+}
+
+// accents joins accents that are characters of their own, as TeX sets them without fonts for Europe, with the letters
+// below them. The letter may be anywhere in the text: PDFium moves higher accents behind it.
+func (s *session) accents(page references.FPDF_TEXTPAGE, chars []rune) error {
+	for i, r := range chars {
+		if combining[r] == 0 {
+			continue
+		}
+		b, err := s.p.FPDFText_GetCharBox(&requests.FPDFText_GetCharBox{TextPage: page, Index: i})
+		if s.fatal(err) {
+			return err
+		}
+		if err != nil {
+			continue
+		}
+		// a little below the accent
+		at, err := s.p.FPDFText_GetCharIndexAtPos(&requests.FPDFText_GetCharIndexAtPos{TextPage: page,
+			X: (b.Left + b.Right) / 2, Y: b.Bottom - max(1, (b.Top-b.Bottom)/2), XTolerance: 0.5, YTolerance: 1})
+		if s.fatal(err) {
+			return err
+		}
+		if err != nil || at.CharIndex < 0 || at.CharIndex >= len(chars) || at.CharIndex == i {
+			continue
+		}
+		if c := compose(chars[at.CharIndex], r); c != 0 {
+			chars[at.CharIndex], chars[i] = c, softHyphen // which is not part of the text
+		}
 	}
 	return nil
 }

@@ -174,6 +174,15 @@ func TestRightToLeft(t *testing.T) {
 	}
 }
 
+// TestAccents: accents are characters of their own, over the letters.
+func TestAccents(t *testing.T) {
+	content := "BT /F1 12 Tf 72 700 Td (f) Tj 4.6 0 Td (\\250) Tj -1.3 0 Td (ur ) Tj ET\n" + // on the line
+		"BT /F1 12 Tf 100 700 Td (Uber) Tj 2.3 2.5 Td (\\250) Tj ET" // raised, after the word
+	if got := mustRead(t, page(content, "", "", "<<>>")).Plain(); got != "für Über" {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestLigatures(t *testing.T) {
 	if got := clean([]rune("o\uFB03ce \uFB01le \uFEFB\u00AD x\x02")); got != "office file لا x" {
 		t.Errorf("got %q", got)
