@@ -19,8 +19,10 @@ type Column struct {
 	kind        reflect.Type
 }
 
-// Columns returns the columns of a row, in order.
+// Columns returns the columns of a row, in order. Those about usage are the last, so that readers of older tables find
+// the others where they were.
 var Columns = sync.OnceValue(func() (all []Column) {
+	var last []Column
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[Row]()) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
@@ -28,14 +30,16 @@ var Columns = sync.OnceValue(func() (all []Column) {
 		case f.Type == reflect.TypeFor[*page.Usage]():
 			for _, of := range reflect.VisibleFields(f.Type.Elem()) {
 				if sub, _, _ := strings.Cut(of.Tag.Get("json"), ","); sub != "" {
-					all = append(all, Column{name + "." + sub, false, slices.Concat(f.Index, of.Index), of.Type})
+					last = append(last, Column{name + "." + sub, false, slices.Concat(f.Index, of.Index), of.Type})
 				}
 			}
+		case name == "withheld":
+			last = append(last, Column{name, false, f.Index, f.Type})
 		default:
 			all = append(all, Column{name, f.Tag.Get("in") == "record", f.Index, f.Type})
 		}
 	}
-	return all
+	return append(all, last...)
 })
 
 // Value returns the column's value: a string, int64, bool, time.Time or []Variant. It returns false if it is unknown.
