@@ -174,7 +174,7 @@ func TestKilled(t *testing.T) {
 		t.Errorf("problem %q, want %q", got, document.Crashed)
 	}
 	pid, _ = read(w, "pid")
-	if n, err = strconv.Atoi(pid); err != nil {
+	if _, err := strconv.Atoi(pid); err != nil {
 		t.Fatalf("got %q", pid)
 	}
 	c := <-w.idle
