@@ -207,5 +207,3 @@ replace github.com/pierrec/lz4/v4 => ./standin/lz4
 replace github.com/wlynxg/anet => ./standin/anet
 
 replace github.com/segmentio/encoding => ./standin/segmentio
-
-replace github.com/bep/imagemeta => ./standin/imagemeta
