@@ -86,7 +86,7 @@ func (r *Reader) ask(ctx context.Context, f document.File, lim document.Limits) 
 	if err != nil {
 		return nil, document.Errorf(document.Crashed, "the Tika server cannot be reached: %w", err)
 	}
-	defer resp.Body.Close() //nolint:errcheck // it was read
+	defer resp.Body.Close()
 	switch {
 	case resp.StatusCode == http.StatusUnprocessableEntity, resp.StatusCode == http.StatusUnsupportedMediaType:
 		return nil, document.Errorf(document.Unsupported, "the Tika server answers with status %d", resp.StatusCode)

@@ -205,7 +205,7 @@ const (
 
 // addBody adds a body of any type without content coding, or its beginning. The caller calls end after the answer.
 func addBody(told *filter.Page, res *page.Response) (end func(), err error) {
-	var in io.Reader = res.PayloadReader()
+	in := res.PayloadReader()
 	size := res.PayloadLen()
 	switch {
 	case res.FullBody != nil:
