@@ -60,9 +60,14 @@ func TestHostile(t *testing.T) {
 	if counts[document.Crashed] > 0 {
 		t.Errorf("%d files ended the process", counts[document.Crashed])
 	}
-	d, err := w.Read(t.Context(), bytes.NewReader(page(show(72, 700, 12, "Ordinary"), "", "", "<<>>")), lim)
-	if err != nil || d.Plain() != "Ordinary" {
-		t.Errorf("afterwards an ordinary file gives %+v, %v", d, err)
+	for try := 1; ; try++ {
+		d, err := w.Read(t.Context(), bytes.NewReader(page(show(72, 700, 12, "Ordinary"), "", "", "<<>>")), lim)
+		if err == nil && d.Plain() == "Ordinary" {
+			break
+		}
+		if p, _ := document.ProblemOf(err); try == 10 || err != nil && p != document.Timeout { // the machine may be busy
+			t.Fatalf("afterwards an ordinary file gives %+v, %v", d, err)
+		}
 	}
 }
 

@@ -132,6 +132,7 @@ func TestDeadline(t *testing.T) {
 	}
 	w.config.Grace = 200 * time.Millisecond
 	expect(t, w, "hang", "did not answer", document.Timeout)
+	w.config.Deadline = time.Minute // the machine may be busy
 	expect(t, w, "good", "good", "")
 }
 
