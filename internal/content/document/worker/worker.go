@@ -235,7 +235,7 @@ func (w *Worker) guard(ctx context.Context, c *child, limit time.Duration, talk 
 		cause = errClosed()
 	}
 	c.kill()
-	<-done // an error because of the kill
+	<-done //nolint:errcheck // an error because of the kill
 	return cause
 }
 
