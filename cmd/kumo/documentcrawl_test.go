@@ -15,7 +15,7 @@ import (
 	"kumo/internal/lab/files"
 )
 
-// documentSite serves a page with links to documents, one of which is cut and one of which is no document.
+// documentSite serves a page with links to four documents: one is cut, and one is in a format without a reader.
 func documentSite(t *testing.T) string {
 	t.Helper()
 	report := files.DOCX(files.Content{Title: "Annual report", Author: "N. N.", Heading: "The year",

@@ -119,11 +119,11 @@ type Page struct {
 	// Why the page shows nothing without script: root, noscript, empty, redirect.
 	NeedsScript string `json:"needs_script,omitempty"`
 	Rendered    bool   `json:"rendered,omitempty"` // a browser has run its scripts
-	// What was read of a PDF, an office document, an e-book or an image.
+	// Metadata of a PDF, an office document, an e-book or an image.
 	Document *page.Document `json:"document,omitempty"`
-	// What was stated about its use when it was fetched.
+	// Its usage preferences when it was fetched.
 	Usage *page.Usage `json:"usage,omitempty"`
-	// The use that the site does not allow, for which the crawl has no text of it.
+	// The use that the site does not allow; the crawl therefore stored no text of it.
 	Withheld string `json:"withheld,omitempty"`
 	// Result of a visit after the first: changed, unchanged, gone, trouble.
 	Recrawl string `json:"recrawl,omitempty"`

@@ -52,7 +52,7 @@ type Record struct {
 	Comments    string    `json:"comments,omitempty"` // of readers or customers
 	Fields      []Fields  `json:"fields,omitempty"`   // extracted from the page by rules
 	Cut         bool      `json:"cut,omitempty"`      // a text or fields were cut
-	// what was stated about the use of the page when it was fetched; nil if nothing was. It is shared with the page.
+	// the usage preferences of the page when it was fetched; nil if it had none. Shared with the page
 	Usage *page.Usage `json:"usage,omitempty"`
 	// Rules are the field rules that apply to the URL; nil: unknown. Only sinks with a column for each field use them.
 	Rules []page.FieldRule `json:"-"`

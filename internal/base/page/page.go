@@ -288,8 +288,8 @@ type Record struct {
 	// the page after its scripts, from which Page, Text and Fields were read; nil if it was not rendered
 	Rendering *Rendering
 
-	// what was read of a response that is a PDF, an office document, an e-book or an image; nil for other types, and if
-	// the crawl does not read documents
+	// metadata of a PDF, an office document, an e-book or an image; nil for other types, and if the crawl does not read
+	// documents
 	Document *Document
 	// the HTML form of a document, from which Page, Text and Fields were read; nil for other pages
 	Shown *Response

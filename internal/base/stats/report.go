@@ -68,7 +68,7 @@ type Report struct {
 	Types    map[string]int64 `json:"types"`
 	Errors   map[string]int64 `json:"errors"`
 	Skipped  map[string]int64 `json:"skipped"`
-	// pages by what is stated about their use, such as "train_ai=n"; empty if nothing is
+	// number of pages by usage preference, such as "train_ai=n"
 	Usage    map[string]int64 `json:"usage,omitempty"`
 	OffHosts int              `json:"off_hosts"` // number of hosts outside the crawl that are linked to
 	OffLinks int64            `json:"off_links"`

@@ -30,7 +30,7 @@ type Visit struct {
 	NeedsScript bool // the page shows nothing without script, and was not rendered
 	Rendered    bool // the page's scripts were run in a browser
 
-	Usage string // what was stated about the use of the page, words separated by spaces: "train_ai=n search=y"
+	Usage string // usage preferences of the page, separated by spaces: "train_ai=n search=y"
 }
 
 // A Snapshot is a copy of the counters. It does not share its maps.

@@ -33,7 +33,7 @@ const (
 	maxNames = 100     // attachments, and properties
 )
 
-// Info returns what a page's record has of a document. Long texts and lists are cut.
+// Info returns the metadata for a page's record. Long texts and lists are cut.
 func (d *Document) Info() *page.Document {
 	info := &page.Document{Type: string(d.Format), Pages: d.Pages, Author: short(d.Author), Published: short(d.Published),
 		Modified: short(d.Modified), Rights: short(d.Rights), WhyNot: string(d.Problem), Detail: short(d.Detail)}
@@ -77,7 +77,7 @@ func (d *Document) mainText() *page.MainText {
 	return t
 }
 
-// Mode is what a crawl reads of documents.
+// A Mode selects the parts of documents that a crawl reads.
 type Mode string
 
 // The modes.

@@ -52,8 +52,8 @@ type collector struct {
 	usage *page.Usage // nil if there are none
 }
 
-// Of returns what was stated about a page by its site's robots.txt, by the rule of its tdmrep.json (nil: none), by the
-// header of its response and by the page. It returns nil if nothing was, without allocating memory.
+// Of returns the usage preferences of a page: those of its site's robots.txt, by the rule of its tdmrep.json (nil: none), by the
+// header of its response and by the page. It returns nil, without allocating memory, if there are none.
 func Of(lines []robots.Statement, rule *TDMRule, resp *page.Response, pg *page.Page) *page.Usage {
 	var c collector
 	for i := range lines {

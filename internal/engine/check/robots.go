@@ -27,7 +27,7 @@ type RobotsOut struct {
 	RequestRate []Rate       `json:"request_rate,omitempty"`
 	CleanParams []CleanParam `json:"clean_params,omitempty"`
 	Status      int          `json:"status,omitempty"` // as in RobotsIn
-	Usage       []Preference `json:"usage,omitempty"`  // what is stated about the use of the URL
+	Usage       []Preference `json:"usage,omitempty"`  // usage preferences of the URL
 }
 
 // A Preference is a line about the use of pages.

@@ -86,7 +86,7 @@ func (d *documents) count(url string, doc *document.Document, took time.Duration
 	}
 }
 
-// Documents returns what this run has read of documents; nil if there was none.
+// Documents returns the counts of documents that this run has read; nil if there was none.
 func (e *Engine) Documents() *stats.Documents {
 	d := e.runner.visits.documents
 	if d == nil {
@@ -140,13 +140,10 @@ func (p *pageReader) readDocument(ctx context.Context, rec *page.Record, it *ite
 	if format == "" || it.Kind == page.Sitemap {
 		return resp, nil
 	}
-	if resp.Truncated != page.Whole && !format.IsImage() { // the metadata of images are at their beginning
-		doc := document.Failed(format, document.Errorf(document.Cut, "%s", truncatedBy(resp)))
-		p.documents.count(rec.URL, doc, 0)
-		rec.Document = doc.Info()
-		return resp, nil
-	}
 	file, err := fileOf(resp)
+	if resp.Truncated != page.Whole && !format.IsImage() { // the metadata of images are at their beginning
+		err = document.Errorf(document.Cut, "%s", truncatedBy(resp))
+	}
 	if err != nil {
 		doc := document.Failed(format, err)
 		p.documents.count(rec.URL, doc, 0)

@@ -85,10 +85,18 @@ func (t *tdmFiles) add(origin string, f tdmFile) {
 	t.size += size
 }
 
-// readTDMRep sets the rule for text and data mining of the visit's URL, if the crawl obeys such rules. If the origin's
-// rules are unknown, the visit fetches them instead of its URL, which is queued again: then the host's delay is between
-// the two requests. If it returns false, the visit is over.
-func (w *worker) readTDMRep(ctx context.Context, v *frontier.Visit, u weburl.URL) (bool, error) {
+// A tdmVisit is a worker's visit that needs the rules for text and data mining of its URL.
+type tdmVisit struct {
+	*worker
+	visited *frontier.Visit
+	url     weburl.URL
+}
+
+// read sets the rule of the URL, if the crawl obeys such rules. If the origin's rules are unknown, the visit fetches
+// them instead of its URL, which is queued again: then the host's delay is between the two requests. If it returns
+// false, the visit is over.
+func (w *tdmVisit) read(ctx context.Context) (bool, error) {
+	v, u := w.visited, w.url
 	if w.visits.cfg.usageOf(u.Host())&policy.UsageTDM == 0 || v.Kind == page.Sitemap {
 		return true, nil
 	}
@@ -104,7 +112,7 @@ func (w *worker) readTDMRep(ctx context.Context, v *frontier.Visit, u weburl.URL
 		return false, nil
 	}
 	defer files.release(origin)
-	if !w.mayFetchTDMRep(origin) {
+	if !w.visits.cfg.IgnoreRobots && !w.visits.gate.allowsTDMRep(origin) {
 		files.put(origin, tdmFile{expires: w.visits.cfg.Now().Add(tdmTTL)})
 		return true, nil
 	}
@@ -112,15 +120,12 @@ func (w *worker) readTDMRep(ctx context.Context, v *frontier.Visit, u weburl.URL
 		return false, nil
 	}
 	w.returnQuota(v)
-	return false, w.fetchTDMRep(ctx, v, u)
+	return false, w.fetch(ctx)
 }
 
-// mayFetchTDMRep reports whether an origin's robots.txt, which is known, allows to fetch the file.
-func (w *worker) mayFetchTDMRep(origin string) bool {
-	if w.visits.cfg.IgnoreRobots {
-		return true
-	}
-	rules, known := w.visits.gate.Rules.Get(origin)
+// allowsTDMRep reports whether an origin's robots.txt allows the crawl to fetch the file.
+func (g *robotsGate) allowsTDMRep(origin string) bool {
+	rules, known := g.Rules.Get(origin)
 	if !known {
 		return true // it has just expired
 	}
@@ -128,9 +133,10 @@ func (w *worker) mayFetchTDMRep(origin string) bool {
 	return ok
 }
 
-// fetchTDMRep fetches an origin's tdmrep.json in the turn of a visit, and ends the visit. A redirect counts as a missing
+// fetch fetches the origin's tdmrep.json in the turn of a visit, and ends the visit. A redirect counts as a missing
 // file.
-func (w *worker) fetchTDMRep(ctx context.Context, v *frontier.Visit, u weburl.URL) error {
+func (w *tdmVisit) fetch(ctx context.Context) error {
+	v, u := w.visited, w.url
 	start := w.visits.cfg.Now()
 	v.Tries++
 	req := fetch.Request{

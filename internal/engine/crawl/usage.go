@@ -22,13 +22,13 @@ func (c *Config) usageOf(host string) policy.Usage {
 
 // forbiddenUsage returns the line of robots.txt for which the crawl skips a URL; "" if it does not. Sitemaps are only
 // read for their URLs.
-func (w *worker) forbiddenUsage(v *frontier.Visit) string {
-	mode := w.visits.cfg.usageOf(w.trap.url.Host())
+func (p *pageReader) forbiddenUsage(v *frontier.Visit) string {
+	mode := p.cfg.usageOf(p.trap.url.Host())
 	if !mode.Skips() || v.Kind == page.Sitemap {
 		return ""
 	}
-	for i := range w.reader.stated {
-		line := &w.reader.stated[i]
+	for i := range p.stated {
+		line := &p.stated[i]
 		if uses := usage.FromRobots(line).Uses; mode.Forbidden(&uses) != "" {
 			return line.Text
 		}
@@ -36,7 +36,7 @@ func (w *worker) forbiddenUsage(v *frontier.Visit) string {
 	return ""
 }
 
-// markUsage records what was stated about the use of a page, and whether the crawl withholds its content.
+// markUsage records the usage preferences of a page, and whether the crawl withholds its content.
 func (p *pageReader) markUsage(rec *page.Record) {
 	if rec.Usage = usage.Of(p.stated, p.tdm, rec.Response, rec.Page); rec.Usage != nil {
 		rec.Withheld = p.cfg.usageOf(p.trap.url.Host()).Forbidden(&rec.Usage.Uses)

@@ -85,7 +85,7 @@ func (w *worker) visit(ctx context.Context, v *frontier.Visit) error {
 	if err != nil || !ok {
 		return err
 	}
-	if ok, err = w.readTDMRep(ctx, v, u); err != nil || !ok {
+	if ok, err = (&tdmVisit{w, v, u}).read(ctx); err != nil || !ok {
 		return err
 	}
 	if ok, err = w.logIn(ctx, v, u); err != nil || !ok || !w.awaitTurn(ctx, v, u) {
@@ -122,7 +122,7 @@ func (w *worker) allowed(v *frontier.Visit, u weburl.URL) (bool, error) {
 			return false, w.skip(v, "robots", line)
 		}
 		w.reader.stated = rules.Usage(target)
-		if line := w.forbiddenUsage(v); line != "" {
+		if line := w.reader.forbiddenUsage(v); line != "" {
 			return false, w.skip(v, RuleUsage, line)
 		}
 		if err := w.addSitemaps(v, u.Origin(), rules); err != nil {

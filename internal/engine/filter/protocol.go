@@ -114,11 +114,11 @@ type Answer struct {
 
 // Changes reports whether the answer changes something.
 func (a *Answer) Changes() bool {
-	return a.URL != "" || a.Rank != 0 || a.Header != nil || a.Fields != nil || a.reads()
+	return a.URL != "" || a.Rank != 0 || a.Header != nil || a.Fields != nil || a.hasContent()
 }
 
-// reads reports whether the answer says what is on a page.
-func (a *Answer) reads() bool { return a.Title != "" || a.Text != "" || a.Links != nil }
+// hasContent reports whether the answer has a title, a text or links.
+func (a *Answer) hasContent() bool { return a.Title != "" || a.Text != "" || a.Links != nil }
 
 // encode returns the part of a question's line after its id.
 func (q *Question) encode() ([]byte, error) {
@@ -275,7 +275,7 @@ func (a *Answer) checkPoint(point string) error {
 		return errors.New("only requests have a header")
 	case point != Record && a.Fields != nil:
 		return errors.New("only records have fields")
-	case point != Record && a.reads():
+	case point != Record && a.hasContent():
 		return errors.New("only records have title, text and links")
 	}
 	return nil

@@ -143,7 +143,7 @@ func robotsLine(r *inspect.Robots) string {
 	return fmt.Sprintf("%s %s%s (of %s)", r.File, verdict, by, Time(r.Time))
 }
 
-// printUsage prints what robots.txt states about the use of the URL, and what was stated when it was fetched.
+// printUsage prints the usage preferences of robots.txt for the URL, and those when it was fetched.
 func (s sheet) printUsage(x *inspect.Explanation) {
 	if x.Robots != nil {
 		for _, line := range x.Robots.Usage {
@@ -300,7 +300,7 @@ func (s sheet) printPage(x *inspect.Explanation, p *inspect.Page) {
 	}
 }
 
-// printDocument prints what was read of a document, and why not all.
+// printDocument prints the type and length of a document, and why its text is incomplete.
 func (s sheet) printDocument(d *page.Document) {
 	if d == nil {
 		return

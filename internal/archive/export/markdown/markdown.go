@@ -147,7 +147,7 @@ func renderDocument(r *row.Row, shown *page.Response) []byte {
 	return renderPage(r, &t, headline)
 }
 
-// writeUsage writes what was stated about the use of the page.
+// writeUsage writes the usage preferences of a page.
 func writeUsage(b *strings.Builder, r *row.Row) {
 	if r.Visit == nil || r.Usage == nil {
 		return

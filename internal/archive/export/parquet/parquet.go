@@ -62,7 +62,7 @@ type Page struct {
 	Withheld      string    `parquet:"withheld,optional,dict"`
 }
 
-// Usage is what was stated about the use of a page when it was fetched.
+// Usage has the usage preferences of a page when it was fetched.
 type Usage struct {
 	TrainAI string `parquet:"train_ai,optional,dict"`
 	Search  string `parquet:"search,optional,dict"`

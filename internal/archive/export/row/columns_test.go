@@ -26,7 +26,7 @@ func TestColumns(t *testing.T) {
 			t.Errorf("%s is a %T, and a %T where it is not known", c.Name, v, c.Zero())
 		}
 		if _, known := c.Value(&Row{Visit: &captures.Visit{}}); known && strings.HasPrefix(c.Name, "usage.") {
-			t.Errorf("%s is known, though nothing was stated", c.Name)
+			t.Errorf("%s has a value for a page without usage preferences", c.Name)
 		}
 		if _, known := c.Value(&Row{Depth: -1}); known && (len(c.index) > 1 || c.Name == "depth") {
 			t.Errorf("%s is known without a visit", c.Name)

@@ -191,7 +191,7 @@ func isSpace(c byte) bool {
 	return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\f' || c == '\v'
 }
 
-// beginLink begins a link and ends the one that is open. A URL that leads nowhere on the web begins none.
+// beginLink begins a link and ends the one that is open. A URL that is not relative, http or https begins none.
 func (p *paragraph) beginLink(target string) {
 	p.endLink()
 	p.url, p.open = webLink(target), len(p.text)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A numberFormat is what is used of the format of a cell with a number.
+// A numberFormat is the part of a cell's number format that affects its text.
 type numberFormat struct {
 	date, time bool
 	percent    bool

@@ -5,8 +5,7 @@
 // streams and elements by their local names, so the strict and the transitional form of Office Open XML are the same,
 // as are documents, templates and files with macros.
 //
-// Files are hostile: see document.Limits. A document that exceeds a limit, or is damaged in the middle, has what was
-// read until there.
+// Files are hostile: see document.Limits. Reading stops at a limit and at damage; the part before it is returned.
 package office
 
 import (

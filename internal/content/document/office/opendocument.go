@@ -181,9 +181,9 @@ func (o *openReader) blocks(x *xmlReader, kind document.Kind) error {
 		case "frame", "custom-shape":
 			return o.shape(x, e, kind)
 		case "notes":
-			return o.notes(x)
+			return o.readNotes(x)
 		case "annotation":
-			return o.note(x)
+			return o.readNote(x)
 		case "object":
 			if err := o.object(attr(e, "href")); err != nil {
 				return err
@@ -244,7 +244,7 @@ func (o *openReader) inline(x *xmlReader) error {
 				return x.find(func(*xml.StartElement) error { return o.asNote(x) }, "note-body")
 			})
 		case "annotation":
-			return o.apart(func() error { return o.note(x) })
+			return o.apart(func() error { return o.readNote(x) })
 		case "frame", "custom-shape", "text-box", "g", "rect", "line", "ellipse", "polygon", "path", "control":
 			return o.apart(func() error { return o.shape(x, e, document.Paragraph) })
 		case "page-number", "note-ref", "ruby-text", "tracked-changes", "script", "hidden-text", "event-listeners":
@@ -277,8 +277,8 @@ func (o *openReader) asNote(x *xmlReader) error {
 	return err
 }
 
-// note reads an office:annotation. Its author and date are no text.
-func (o *openReader) note(x *xmlReader) error {
+// readNote reads an office:annotation. Its author and date are no text.
+func (o *openReader) readNote(x *xmlReader) error {
 	return x.each(func(e *xml.StartElement) error {
 		switch e.Name.Local {
 		case "p":
@@ -299,8 +299,8 @@ func (o *openReader) slide(x *xmlReader) error {
 	return o.body(x)
 }
 
-// notes reads the presentation:notes of a slide.
-func (o *openReader) notes(x *xmlReader) error {
+// readNotes reads the presentation:notes of a slide.
+func (o *openReader) readNotes(x *xmlReader) error {
 	return x.each(func(e *xml.StartElement) error {
 		if e.Name.Local == "frame" {
 			return o.asNote(x)

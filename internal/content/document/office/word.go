@@ -271,7 +271,7 @@ func (w *word) inline(x *xmlReader, properties func(e *xml.StartElement) error) 
 		case "del", "moveFrom", "rPr", "sdtPr", "sdtEndPr":
 			return nil
 		case "commentReference", "commentRangeStart":
-			w.note("comment", e)
+			w.queueNote("comment", e)
 		case "AlternateContent":
 			return alternate(x, func() error { return w.inline(x, nil) })
 		case "t":
@@ -335,11 +335,11 @@ func (w *word) run(x *xmlReader) error {
 				}
 			})
 		case "footnoteReference":
-			w.note("footnote", e)
+			w.queueNote("footnote", e)
 		case "endnoteReference":
-			w.note("endnote", e)
+			w.queueNote("endnote", e)
 		case "commentReference":
-			w.note("comment", e)
+			w.queueNote("comment", e)
 		case "ruby":
 			return x.each(func(e *xml.StartElement) error {
 				if e.Name.Local == "rubyBase" {
@@ -367,8 +367,8 @@ func (w *word) symbol(e *xml.StartElement) {
 	w.p.write(utf8.AppendRune(nil, r))
 }
 
-// note adds a note after the paragraph that refers to it first.
-func (w *word) note(kind string, e *xml.StartElement) {
+// queueNote puts a note after the paragraph that refers to it first.
+func (w *word) queueNote(kind string, e *xml.StartElement) {
 	id := kind + " " + attr(e, "id")
 	w.pending = append(w.pending, w.notes[id]...)
 	delete(w.notes, id)

@@ -144,7 +144,7 @@ type paragraph struct {
 func paragraphs(lines []line) []paragraph {
 	var all []paragraph
 	for i, l := range lines {
-		if n := len(all); n > 0 && all[n-1].takes(l, lines[min(i+1, len(lines)-1)]) {
+		if n := len(all); n > 0 && all[n-1].continuesWith(l, lines[min(i+1, len(lines)-1)]) {
 			all[n-1].add(l)
 			continue
 		}
@@ -157,8 +157,8 @@ func paragraphs(lines []line) []paragraph {
 	return all
 }
 
-// takes reports whether a line continues the paragraph.
-func (p *paragraph) takes(l, next line) bool {
+// continuesWith reports whether a line continues the paragraph.
+func (p *paragraph) continuesWith(l, next line) bool {
 	last := p.last
 	if l.alone || last.alone || l.page != last.page {
 		return false

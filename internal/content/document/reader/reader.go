@@ -30,8 +30,8 @@ func New(cfg Config) *Reader { return &Reader{cfg} }
 // headSize is how many bytes document.Detect needs.
 const headSize = 1024
 
-// Read reads a document. It returns an error, always a *document.Error, only if it read nothing; otherwise the
-// document's Problem says what is missing. After ctx ends, Read returns at the next access to the file. A panic in a
+// Read reads a document. If nothing could be read, it returns a *document.Error. If a part could not be read, the
+// document's Problem is set. After ctx ends, Read returns at the next access to the file. A panic in a
 // reader is a document.Crashed with its text.
 func (r *Reader) Read(ctx context.Context, f document.File, lim document.Limits) (d *document.Document, err error) {
 	defer func() {

@@ -60,7 +60,7 @@ const maxAnswer = 16 << 20
 func (r *Reader) Read(ctx context.Context, f document.File, lim document.Limits) (*document.Document, error) {
 	inner, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
-	parts, err := r.ask(inner, f, lim)
+	parts, err := r.request(inner, f, lim)
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
@@ -74,7 +74,7 @@ func (r *Reader) Read(ctx context.Context, f document.File, lim document.Limits)
 	return documentOf(parts, lim), nil
 }
 
-func (r *Reader) ask(ctx context.Context, f document.File, lim document.Limits) (parts []metadata, err error) {
+func (r *Reader) request(ctx context.Context, f document.File, lim document.Limits) (parts []metadata, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPut, r.endpoint, io.NewSectionReader(f, 0, f.Size()))
 	if err != nil {
 		return nil, err

@@ -148,6 +148,18 @@ func TestCanceled(t *testing.T) {
 	expect(t, w, "good", "good", "")
 }
 
+// An announcedFile closes read when it is first read.
+type announcedFile struct {
+	*strings.Reader
+	read chan struct{}
+	once sync.Once
+}
+
+func (f *announcedFile) ReadAt(b []byte, at int64) (int, error) {
+	f.once.Do(func() { close(f.read) })
+	return f.Reader.ReadAt(b, at)
+}
+
 // TestKilled kills the child in the middle of a document, and while it is idle.
 func TestKilled(t *testing.T) {
 	w := newWorker(t, Config{})
@@ -161,13 +173,16 @@ func TestKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	result := make(chan document.Problem)
+	begun := &announcedFile{strings.NewReader("hang"), make(chan struct{}), sync.Once{}}
 	go func() {
-		_, problem := read(w, "hang")
+		_, err := w.Read(context.Background(), begun, document.Default())
+		problem := document.Problem("none")
+		if err != nil {
+			problem, _ = document.ProblemOf(err)
+		}
 		result <- problem
 	}()
-	for len(w.idle) > 0 { // until it has begun
-		time.Sleep(time.Millisecond)
-	}
+	<-begun.read
 	if err := p.Kill(); err != nil {
 		t.Fatal(err)
 	}

@@ -168,7 +168,7 @@ func RequestQuestion(it *item.Item) filter.Question {
 
 func callRecordFilters(filters []Filter, rec *page.Record) (string, error) {
 	for _, p := range filters {
-		answers, err := askRecord(p, rec)
+		answers, err := answersFor(p, rec)
 		if err != nil {
 			return "", err
 		}
@@ -184,8 +184,8 @@ func callRecordFilters(filters []Filter, rec *page.Record) (string, error) {
 	return "", nil
 }
 
-// askRecord asks a filter about a page, and deletes the file with its body.
-func askRecord(p Filter, rec *page.Record) ([]filter.Answer, error) {
+// answersFor asks a filter about a page, and deletes the file with its body.
+func answersFor(p Filter, rec *page.Record) ([]filter.Answer, error) {
 	q := RecordQuestion(rec, p.Choice())
 	if p.Choice().Wants(filter.WantBody) {
 		end, err := addBody(q.Page, rec.Response)

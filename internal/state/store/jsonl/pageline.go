@@ -70,7 +70,7 @@ type Visit struct {
 	NeedsScript string `json:"needs_script,omitempty"`
 	// a browser has run the page's scripts; pages.jsonl describes the page after them
 	Rendered bool `json:"rendered,omitempty"`
-	// what was stated about the use of the page when it was fetched; nil if nothing was
+	// the usage preferences of the page when it was fetched; nil if it had none
 	Usage *page.Usage `json:"usage,omitempty"`
 	// the use that the site does not allow, for which the crawl made no text, fields, index or sink record
 	Withheld string `json:"withheld,omitempty"`
